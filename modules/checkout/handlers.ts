@@ -70,6 +70,7 @@ const viewRequestOf = ({ current, query, request }: PageRequest) => {
     currency: readCurrency(query.get("currency")),
     isNavigation: request.method === "GET" && isNavigation(request.headers),
     tab: readTab(query.get("tab")) ?? readTab(request.cookies[cookies.tab]) ?? "link",
+    isPhone: request.headers["sec-ch-ua-mobile"] === "?1",
     refund: refund === "saved" || refund === "refused" ? refund : null,
     unpricedToken: readToken(query.get("token")),
     lastToken: Number.isSafeInteger(last) ? last : null

@@ -3,6 +3,7 @@
  * Served with its parts in `island/` as one classic script, for the browsers that `repo.ts` names.
  * It decides nothing about a payment. What a screen says and how it looks comes from the server, as a fragment.
  */
+import { foldCode, localMoments } from "./island/Device.ts"
 import { focusHeading } from "./island/Focus.ts"
 import { makeClocks } from "./island/Clocks.ts"
 import { copyIn } from "./island/Copy.ts"
@@ -11,6 +12,7 @@ import { pickIn } from "./island/Picker.ts"
 import { makeScreen } from "./island/Screen.ts"
 import { searchIn } from "./island/Search.ts"
 import { makeAnnounce } from "./island/Announce.ts"
+import { offerWallets } from "./island/Wallets.ts"
 
 /** Takes charge of the page (`pages/Page.ts`). */
 const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline: HTMLElement): void => {
@@ -18,12 +20,18 @@ const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline
   const clocks = makeClocks(state, announce, () => follower.refetch())
   const search = searchIn(state, announce)
   const nameChoice = pickIn(main, state, (url) => follower.move(url))
-  const screen = makeScreen(state, announce, clocks, () => {
+  const showWallets = offerWallets(state, announce)
+  const prepare = () => {
+    showWallets()
+    localMoments(state)
+  }
+  const screen = makeScreen(state, announce, clocks, prepare, () => {
     search()
     nameChoice()
   })
   const follower = makeFollower(main.dataset.state!, screen, clocks, offline)
 
+  foldCode()
   screen.begin()
   copyIn(main, announce)
   focusHeading(state)

@@ -84,7 +84,13 @@ export interface View {
   /** The route the payor chose, with the amount that remains; null before, and when the invoice is not payable. */
   readonly address: typeof PaymentAddress.Type | null
   /** The chosen route's token, also for a screen without `tokens`. */
-  readonly token: { readonly id: number; readonly symbol: string; readonly network: Network } | null
+  readonly token: {
+    readonly id: number
+    readonly symbol: string
+    readonly network: Network
+    /** A dollar coin, whose price is no news to anybody. */
+    readonly stable: boolean
+  } | null
   /** The token preselected in the list: chosen before, here or at this merchant. */
   readonly preselectedToken: number | null
   /** The currency whose networks the payor asks for, by its symbol, listed or not; null: none. */
@@ -101,6 +107,10 @@ export interface View {
   /** What became of the refund address that was just sent. */
   readonly refund: "saved" | "refused" | null
   readonly tab: "link" | "address"
+  /** Whether the browser says that it is a phone's: then the code is folded away. */
+  readonly isPhone: boolean
+  /** Epoch seconds. */
+  readonly createdAt: number
   /** Epoch seconds, by the merchant's clock. */
   readonly now: number
   /** Seconds by which that is ahead of the server's clock, which sockets and headers tell: 0 but on devnet. */

@@ -26,6 +26,8 @@ export interface ViewRequest {
   /** Whether a person opens the page now: then a single way to pay is chosen without being asked. */
   readonly isNavigation: boolean
   readonly tab: View["tab"]
+  /** {@link View.isPhone} */
+  readonly isPhone: boolean
   readonly refund: View["refund"]
   /** The token that was just chosen and had no price, of which no quote tells. */
   readonly unpricedToken: number | null
@@ -48,6 +50,12 @@ export type Outcome =
     readonly unpricedToken?: number
   }
   | { readonly _tag: "OtherInvoice"; readonly id: string; readonly credentials: SessionCredentials }
+
+/** Hashes of sent payments that the page of one invoice may tell; what comes beyond is let fall. */
+const maximumSentHashes = 5
+
+/** Invoices whose told hashes are counted. */
+const sentInvoices = 10_000
 
 /** Refusals that a fresh look at the page explains better than an error would. */
 const explainedByPage: ReadonlySet<string> = new Set(["INVOICE_NOT_PAYABLE", "ROUTE_LOCKED"])
@@ -91,7 +99,7 @@ export class Checkout extends Context.Service<Checkout, {
         const token = id === null || id === undefined ? undefined : catalog.get(id)
         return token === undefined
           ? null
-          : { id: token.id, symbol: token.symbol, network: token.network }
+          : { id: token.id, symbol: token.symbol, network: token.network, stable: token.stable }
       }
 
       const view = Effect.fnUntraced(function*({ aggregate: current, lastEventId }: WithLastEvent, asked: ViewRequest) {
@@ -152,6 +160,8 @@ export class Checkout extends Context.Service<Checkout, {
           simulator: invoice.environment === "devnet" && simulated.current() !== null,
           refund: asked.refund,
           tab: asked.tab,
+          isPhone: asked.isPhone,
+          createdAt: invoice.createdAt,
           now,
           aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
           path: asked.path,
@@ -208,6 +218,23 @@ export class Checkout extends Context.Service<Checkout, {
           )
         )
 
+      /** How many hashes each invoice's page has told; the oldest invoice is forgotten first. */
+      const sentCounts = new Map<string, number>()
+
+      /**
+       * What a wallet of the payor's says it has sent. It is for the log alone: a page may say anything, so no state
+       * follows from it, and a payment is what the network shows.
+       */
+      const noteSent = ({ invoice }: Aggregate, txHash: string) => {
+        const count = sentCounts.get(invoice.id) ?? 0
+        if (count >= maximumSentHashes) return Effect.void
+        if (count === 0 && sentCounts.size >= sentInvoices) sentCounts.delete(sentCounts.keys().next().value!)
+        sentCounts.set(invoice.id, count + 1)
+        return Effect.logInfo("a payor's wallet says that it has sent a payment").pipe(
+          Effect.annotateLogs({ invoice_id: invoice.id, tx_hash: txHash })
+        )
+      }
+
       const perform = (
         current: Aggregate,
         act: Exclude<FormAction, { readonly _tag: "Language" }>,
@@ -222,6 +249,8 @@ export class Checkout extends Context.Service<Checkout, {
             return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
           case "Simulate":
             return simulate(current, act.what)
+          case "Sent":
+            return Effect.as(noteSent(current, act.txHash), { _tag: "Page" })
           case "Refund":
             return refund(current, act.network, act.address)
         }

@@ -90,6 +90,11 @@ export interface NetworkDescriptor<Name extends string = string, Family extends 
 
 /** A network that the driver `evm` can follow, and `simulated` can play. */
 export interface EvmNetworkDescriptor<Name extends string = string> extends NetworkDescriptor<Name, typeof evmFamily> {
+  /**
+   * Endpoints that the network's own people offer to everybody. Wallets of payors who do not know the network are given
+   * them; the service itself asks none, and an operator's endpoints are told to nobody.
+   */
+  readonly publicRpcUrls: Readonly<Record<Environment, ReadonlyArray<string>>>
   /** EIP-155 chain ids. Source: the network's documentation. */
   readonly chainIds: Readonly<Record<Environment, number>>
 }

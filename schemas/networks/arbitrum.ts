@@ -24,5 +24,9 @@ export const arbitrum: EvmNetworkDescriptor<"arbitrum"> = {
   pollMillis: 1_000,
   standstillSeconds: 60,
   blockMillis: 250,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://arb1.arbitrum.io/rpc"],
+    devnet: ["https://sepolia-rollup.arbitrum.io/rpc"]
+  }
 }

@@ -29,5 +29,9 @@ export const avalanche: EvmNetworkDescriptor<"avalanche"> = {
   pollMillis: 1_000,
   standstillSeconds: 60,
   blockMillis: 2_000,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://api.avax.network/ext/bc/C/rpc"],
+    devnet: ["https://api.avax-test.network/ext/bc/C/rpc"]
+  }
 }

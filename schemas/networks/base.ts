@@ -24,5 +24,9 @@ export const base: EvmNetworkDescriptor<"base"> = {
   pollMillis: 1_000,
   standstillSeconds: 30,
   blockMillis: 2_000,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://mainnet.base.org"],
+    devnet: ["https://sepolia.base.org"]
+  }
 }

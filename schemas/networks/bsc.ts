@@ -30,5 +30,9 @@ export const bsc: EvmNetworkDescriptor<"bsc"> = {
   pollMillis: 1_000,
   standstillSeconds: 30,
   blockMillis: 750,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://bsc-dataseed.bnbchain.org"],
+    devnet: ["https://bsc-testnet-dataseed.bnbchain.org"]
+  }
 }

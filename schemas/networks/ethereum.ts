@@ -32,5 +32,9 @@ export const ethereum: EvmNetworkDescriptor<"ethereum"> = {
   pollMillis: 3_000,
   standstillSeconds: 120,
   blockMillis: 12_000,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://ethereum-rpc.publicnode.com"],
+    devnet: ["https://ethereum-sepolia-rpc.publicnode.com"]
+  }
 }

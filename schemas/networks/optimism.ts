@@ -24,5 +24,9 @@ export const optimism: EvmNetworkDescriptor<"optimism"> = {
   pollMillis: 1_000,
   standstillSeconds: 30,
   blockMillis: 2_000,
-  transferFee: evmTransferFee
+  transferFee: evmTransferFee,
+  publicRpcUrls: {
+    mainnet: ["https://mainnet.optimism.io"],
+    devnet: ["https://sepolia.optimism.io"]
+  }
 }

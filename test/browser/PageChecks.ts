@@ -127,5 +127,9 @@ export const decodeQr = (picture: Buffer): string | null => {
 }
 
 /** What a camera reads from the page's QR code; null where it reads nothing. */
-export const readQr = async (page: Page): Promise<string | null> =>
-  decodeQr(await page.locator("#state svg[role=img]").screenshot())
+export const readQr = async (page: Page): Promise<string | null> => {
+  const code = page.locator("#state svg[role=img]")
+  // A phone has it folded.
+  if (!await code.isVisible()) await page.locator("#scan summary").click()
+  return decodeQr(await code.screenshot())
+}

@@ -38,7 +38,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
         const { page } = yield* visit(made.url, { mobile: true, width: 390, height: 844 })
         const uri = yield* Effect.promise(async () => {
           await proceedWith(page, symbol, "Base")
-          await page.getByRole("heading", { name: "Waiting for your payment" }).waitFor()
+          await page.getByRole("heading", { name: new RegExp(`^Pay [0-9.]+ ${symbol} on Base$`) }).waitFor()
           return await page.getByRole("link", { name: "Open in wallet" }).getAttribute("href") ?? ""
         })
         const hash = yield* walletPays(uri)

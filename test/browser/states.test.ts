@@ -67,7 +67,12 @@ const strained = viewOf({
     quote_valid_until: now + 40,
     quote_expires_in_seconds: 40
   })
-}, { degradedNetwork: "base", simulator: true })
+}, {
+  degradedNetwork: "base",
+  simulator: true,
+  createdAt: now - 10_000,
+  token: { id: 1, symbol: "USDC", network: "base", stable: false }
+})
 
 /** As many payments as are listed, all too late, and an address that was none. */
 const lateOften = viewOf({
@@ -142,7 +147,7 @@ describe("a payment page at its limits", () => {
       yield* Effect.promise(async () => {
         for (const [texts, looks] of both) {
           await showView(page, strained, texts)
-          await page.locator("summary").click()
+          await page.locator("summary").last().click()
           assert.include(await page.textContent("#state"), texts.networkDegraded(isolate(texts, "Base")))
           await checkPage(page, `strained ${texts.locale}`, looks)
         }
@@ -150,23 +155,43 @@ describe("a payment page at its limits", () => {
       assert.deepStrictEqual(complaints, [])
     }).pipe(Effect.scoped))
 
-  it.live("is loud of a clock in its last quarter only", () =>
+  it.live("is loud of one clock only, in its last quarter, and tells all other ends in words", () =>
     Effect.gen(function*() {
       const { page } = yield* opened()
       yield* Effect.promise(async () => {
-        for (
-          const [view, isLoud] of [[strained, true], [
-            { ...views.waiting, degradedNetwork: "base" as const },
-            false
-          ]] as const
-        ) {
-          await showView(page, view, en)
-          for (const clock of [".price time", ".timer:not(.price) time"]) {
-            const [colour, warning] = await colours(page, clock)
-            assert.strictEqual(colour === warning, isLoud, `${clock} ${colour}`)
-          }
-        }
+        const times = page.locator(".clock time, .clock progress").filter({ visible: true })
+        await showView(page, strained, en)
+        assert.strictEqual(await times.count(), 2, "the price's clock and its bar: it ends before the invoice does")
+        assert.strictEqual(await page.locator(".clock[data-loud] .timer:visible").innerText(), "Price held for\n0:40")
+        assert.match(await page.locator(".clock:not([data-loud]) .timer:visible").innerText(), /^Pay by\n/)
+        const [colour, warning] = await colours(page, ".clock[data-loud] time")
+        assert.strictEqual(colour, warning)
+        const held = { ...strained.address!, quote_last_updated_at: now, quote_valid_until: now + 300 }
+        await showView(page, { ...strained, createdAt: now - 600, address: held }, en)
+        assert.strictEqual(await times.count(), 0)
+        assert.deepStrictEqual(
+          (await page.locator(".clock .timer:visible").allInnerTexts()).map((text) => text.split("\n")[0]),
+          ["The price is held and renews by itself.", "Pay by"]
+        )
+        await showView(page, views.waiting, en)
+        assert.lengthOf(await page.locator(".clock .timer:visible").all(), 1, "nothing of a dollar coin's price")
       })
+    }).pipe(Effect.scoped))
+
+  it.live("puts the wallet and the fields before the code on a phone, and folds it; on a desk the code is open", () =>
+    Effect.gen(function*() {
+      for (const isPhone of [true, false]) {
+        const { page } = yield* openPage(yield* openContext(isPhone ? { mobile: true, width: 390, height: 844 } : {}))
+        yield* Effect.promise(async () => {
+          await showView(page, views.waiting, en)
+          const top = (selector: string) =>
+            page.locator(selector).first().evaluate((one: any) => one.getBoundingClientRect().top as number)
+          assert.strictEqual(await page.locator("#scan").evaluate((one: any) => one.open), !isPhone)
+          assert.strictEqual(await page.locator(".wallet").isVisible(), isPhone)
+          assert.strictEqual(await top("#scan") > await top(".fields"), isPhone)
+          if (isPhone) assert.isBelow(await top(".wallet"), 320)
+        })
+      }
     }).pipe(Effect.scoped))
 
   it.live("passes every check with twenty payments and a refused refund address, which is named as wrong", () =>

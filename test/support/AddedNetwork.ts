@@ -41,7 +41,8 @@ export const polygon: EvmNetworkDescriptor<"polygon"> = {
   pollMillis: 1_000,
   standstillSeconds: 30,
   blockMillis: 2_000,
-  transferFee: { unit: "gas", coin: 21_000n, token: 65_000n }
+  transferFee: { unit: "gas", coin: 21_000n, token: 65_000n },
+  publicRpcUrls: { mainnet: ["https://polygon-rpc.com"], devnet: ["https://rpc-amoy.polygon.technology"] }
 }
 `
 

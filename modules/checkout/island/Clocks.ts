@@ -55,7 +55,9 @@ export const makeClocks = (state: HTMLElement, announce: Announce, onEnd: () => 
     if (clock instanceof HTMLProgressElement) clock.value = Math.max(0, left)
     else clock.textContent = clockText(left)
     const { ends, from } = clock.dataset
-    clock.toggleAttribute("data-urgent", isUrgent(left, Number(ends) - Number(from)))
+    const urgent = isUrgent(left, Number(ends) - Number(from))
+    clock.toggleAttribute("data-urgent", urgent)
+    return urgent
   }
 
   const announceMinutes = ({ dataset }: HTMLElement, ends: number, now: number) => {
@@ -75,12 +77,19 @@ export const makeClocks = (state: HTMLElement, announce: Announce, onEnd: () => 
     const now = seconds() + (skew ?? 0) + ahead
     const all = state.querySelectorAll<HTMLElement>("[data-ends]")
     let isOver = false
+    let loudest = Infinity
+    let loud: Element | null = null
     for (const clock of all) {
       const ends = Number(clock.dataset.ends)
       isOver ||= ends <= now
-      update(clock, ends - now)
+      if (update(clock, ends - now) && ends < loudest) {
+        loudest = ends
+        loud = clock.closest(".clock")
+      }
       announceMinutes(clock, ends, now)
     }
+    // Never two: the one that ends first is a clock, the other stays words.
+    for (const box of state.querySelectorAll(".clock")) box.toggleAttribute("data-loud", box === loud)
     // Without a clock no second is watched: the next one starts with what is left then.
     before = all.length > 0 ? now : 0
     if (isOver) checkEnd(now)

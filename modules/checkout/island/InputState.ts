@@ -15,7 +15,7 @@ const controlsIn = (
 
 /** Makes `same` what `control` is, where the payor has changed that. */
 const restoreControl = (control: Control, same: Control): void => {
-  if (control.open) same.open = true
+  if (control.tagName === "DETAILS") same.open = control.open
   if (control.type === "radio") {
     // What cannot be chosen any more leaves the choice to the server.
     if (control.checked && !control.defaultChecked && !same.disabled) same.checked = true

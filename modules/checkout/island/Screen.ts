@@ -17,8 +17,16 @@ export interface Screen {
   readonly show: (text: string) => void
 }
 
-/** `refresh` is called for a new screen once what was typed and chosen stands in it again. */
-export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clocks, refresh: () => void): Screen => {
+/**
+ * `prepare` is called for a new screen before what was typed, chosen and reached stands in it again, `refresh` after.
+ */
+export const makeScreen = (
+  state: HTMLElement,
+  announce: Announce,
+  clocks: Clocks,
+  prepare: () => void,
+  refresh: () => void
+): Screen => {
   const parse = makeParser()
   let data: DOMStringMap = state.querySelector<HTMLElement>("[data-screen]")?.dataset ?? {}
   let currentHtml = comparableHtml(state)
@@ -38,6 +46,7 @@ export const makeScreen = (state: HTMLElement, announce: Announce, clocks: Clock
   /** Shows what works with a script only, before anything in it can have the focus. */
   const activate = (restoreInput?: () => void) => {
     for (const control of state.querySelectorAll<HTMLElement>("[data-copy],[data-filter]")) control.hidden = false
+    prepare()
     restoreInput?.()
     refresh()
     clocks.tick()

@@ -83,6 +83,7 @@ export type FormAction =
   | { readonly _tag: "Restart" }
   | { readonly _tag: "Simulate"; readonly what: SimulatedPayment }
   | { readonly _tag: "Language"; readonly locale: string }
+  | { readonly _tag: "Sent"; readonly txHash: string }
   | { readonly _tag: "Refund"; readonly network: string; readonly address: string }
 
 /** Ids are PostgreSQL integers. */
@@ -130,6 +131,10 @@ export const readFormAction = (form: URLSearchParams): FormAction | null => {
     case "language": {
       const texts = negotiate([field("lang")])
       return texts?.locale === field("lang") ? { _tag: "Language", locale: texts.locale } : null
+    }
+    case "sent": {
+      const txHash = field("hash")
+      return /^0x[0-9a-f]{64}$/i.test(txHash) ? { _tag: "Sent", txHash: txHash.toLowerCase() } : null
     }
     case "refund": {
       const address = field("address").trim()

@@ -21,7 +21,8 @@ import {
   type Tone
 } from "./Elements.ts"
 import { contact, facts, invoiceLine, refund, returnLink, type SessionPayment, sum, transactions } from "./Receipt.ts"
-import { invoiceClock, route, routeLine, routeNames } from "./Route.ts"
+import { clocks } from "./Clocks.ts"
+import { amountText, route, routeLine, routeNames } from "./Route.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
 import { paymentMethods } from "./PaymentMethods.ts"
 
@@ -58,7 +59,7 @@ const waitingScreen = (
     0,
     heading(title, sentences.map(mutedText), routeLine(view, texts)),
     route(view, texts),
-    invoiceClock(texts, view),
+    clocks(texts, view),
     checkButton(view, texts)
   )
 })
@@ -130,12 +131,22 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
       title: texts.chooseTitle,
       ...text === undefined ? {} : { say: text },
       body: html`${heading(texts.chooseTitle)}${tone !== undefined && note(tone, text)}${paymentMethods(view, texts)}${
-        invoiceClock(texts, view)
+        clocks(texts, view)
       }`
     }
   },
 
-  waiting: (view, texts) => waitingScreen(view, texts, texts.waitingTitle, texts.scanOrCopy),
+  waiting: (view, texts) => {
+    const { address } = view
+    const amount = address?.estimated_token_amount ?? null
+    const title = address === null || amount === null
+      ? texts.waitingTitle
+      : texts.payTitle(isolate(texts, amountText(view, texts, address, amount)), routeNames(view, address).network)
+    return {
+      title,
+      body: withSteps(texts, 0, heading(title), route(view, texts), clocks(texts, view), checkButton(view, texts))
+    }
+  },
 
   quote_ended: (view, texts) => waitingScreen(view, texts, texts.quoteEndedTitle, texts.quoteEnded),
 
@@ -185,7 +196,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
         price === "ended" && note("warn", texts.quoteEnded),
         price === "none" && note("warn", texts.noPrice),
         route(view, texts),
-        now < details.expires_at && invoiceClock(texts, view),
+        clocks(texts, view),
         checkButton(view, texts)
       )
     }
@@ -279,7 +290,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
         note("warn", joinSentences(texts, texts.reversed, texts.payAgain)),
         html`<dl>${transactions(texts, revertedPayments)}</dl>`,
         route(view, texts),
-        invoiceClock(texts, view),
+        clocks(texts, view),
         checkButton(view, texts)
       )
     }
@@ -311,7 +322,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
         route(view, texts),
         contact(view, texts, "plain"),
         refund(view, texts),
-        invoiceClock(texts, view),
+        clocks(texts, view),
         checkButton(view, texts)
       )
     }

@@ -73,20 +73,26 @@ const steps = `
 .steps [aria-current]{border-color:var(--accent);color:var(--text);font-weight:700}
 `
 
-/** A route to pay on: tabs, code, clocks and fields. A clock is quiet until its last quarter. */
+/**
+ * A route to pay on: wallets, code, fields and clocks. A clock is words until its last quarter. A finger finds the
+ * wallet's button and the fields before the code; a desk finds the wallets of its browser and the code first.
+ */
 const route = `
-.tabs{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,7rem),1fr));gap:.25rem;
-  background:var(--field);border:1px solid var(--line);border-radius:.9rem;padding:.25rem}
-.tabs a{display:grid;place-items:center;min-block-size:2.75rem;border-radius:.7rem;color:var(--soft);
-  text-decoration:none;text-align:center;font-size:.9375rem}
-.tabs [aria-current]{background:var(--card);color:var(--text);font-weight:700;box-shadow:0 0 0 1px var(--line)}
-.qr{display:block;inline-size:min(100%,17rem);aspect-ratio:1;margin-inline:auto;border:1px solid var(--line);
+.qr{display:block;inline-size:min(100%,15rem);aspect-ratio:1;margin-inline:auto;border:1px solid var(--line);
   border-radius:1rem;background:#fff;forced-color-adjust:none}
 .timer{display:flex;flex-wrap:wrap;justify-content:space-between;column-gap:1rem;color:var(--soft);
   font-size:.9375rem}
 time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
 .timer time{white-space:nowrap}
-.price time{color:var(--text)}
+.clock:not([data-loud]) .timer+.timer,.clock:not([data-loud]) progress,.clock[data-loud] .timer:first-child{display:none}
+.clock .timer:first-child{justify-content:start;column-gap:.4rem}
+@media (scripting:none){.scripted{display:none}}
+.route>*{order:1}
+@media (pointer:coarse){.scan{order:2}.route>.plain{order:3}}
+.scan[open]{padding-block-end:.4rem}
+.wallets{display:grid;gap:.5rem;list-style:none;padding:0}
+.wallets button{inline-size:100%;display:flex;align-items:center;justify-content:center;gap:.75rem}
+.wallets img{inline-size:1.625rem;block-size:1.625rem;border-radius:.4rem}
 .timer [data-urgent]{color:var(--warn);font-weight:700}
 progress{appearance:none;display:block;inline-size:100%;block-size:.375rem;border:0;border-radius:1rem;
   overflow:hidden;background:var(--line)}
@@ -95,7 +101,6 @@ progress::-webkit-progress-value{background:var(--accent)}
 progress::-moz-progress-bar{background:var(--accent)}
 [data-urgent]::-webkit-progress-value{background:var(--warn)}
 [data-urgent]::-moz-progress-bar{background:var(--warn)}
-.timer+progress{margin-block-start:-.5rem}
 .field{display:flex;flex-wrap:wrap;align-items:center;gap:.25rem .75rem;background:var(--field);
   border:1px solid var(--line);border-radius:.9rem;padding-block:.6rem;padding-inline:.9rem .6rem}
 .field p{flex:1 1 7rem;min-inline-size:0}
@@ -192,16 +197,19 @@ fieldset{border:0;padding:0;min-inline-size:0;display:flex;flex-direction:column
 
 /** What is different on narrow and wide windows, where motion is no harm, and where a system brings its own colours. */
 const surroundings = `
-@media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}}
+@media (min-width:1024px) and (hover:hover) and (pointer:fine){.wallet{display:none}
+.wallets li:first-child button{background:var(--accent);color:var(--on);border-color:transparent;
+  min-block-size:3.125rem}}
 @media (min-width:40rem){body{padding-block:2rem}}
-@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}.tabs a{font-size:.875rem}
+@media (max-width:24rem){body{padding:.5rem}.head,main{padding-inline:1rem}
 .row .soft{flex-basis:100%;text-align:start}}
 @media (max-width:30rem){.tiles{grid-template-columns:repeat(auto-fill,minmax(min(100%,5.75rem),1fr))}
-.tiles a{gap:.4rem;padding-inline:.5rem;min-block-size:3rem}.tiles small{display:none}}
+.tiles a{gap:.3rem;padding-inline:.4rem;min-block-size:3rem;font-size:.9375rem}.tiles small{display:none}
+.tiles .coin{inline-size:1.5rem;block-size:1.5rem}}
 @media (prefers-reduced-motion:no-preference){progress::-webkit-progress-value{transition:inline-size .3s}}
 @media (prefers-contrast:more){progress{border:1px solid}progress,progress::-webkit-progress-bar{background:none}}
 @media (forced-colors:active){.steps [aria-current]{border-color:Highlight}
-.tabs [aria-current],.tiles [aria-current],.row:has(:checked){outline:2px solid Highlight}
+.tiles [aria-current],.row:has(:checked){outline:2px solid Highlight}
 .main,.card,.note,progress{border:1px solid}
 progress::-webkit-progress-value{background:Highlight}
 progress::-moz-progress-bar{background:Highlight}}
@@ -216,7 +224,7 @@ const paper = `
 :root{color-scheme:light;--text:#000;--soft:#000;--warn:#000;--good:#000;--bad:#000;--accent:#fff;--on:#000}
 body{padding:0;background:none}
 .card{max-width:none;border:0;box-shadow:none}
-form,h2,details,.step,.tiles,.foot,.tabs,.steps,.timer,progress,.button,[data-copy],[data-filter]{display:none!important}
+form,h2,details,.step,.tiles,.foot,.steps,.clock,.wallets,.button,[data-copy],[data-filter]{display:none!important}
 a{color:#000;text-decoration:none}
 [data-whole]{font-size:0;line-break:anywhere}
 [data-whole]::after{content:attr(data-whole);font-size:.8125rem}

@@ -52,12 +52,15 @@ export interface Texts {
   readonly notAvailable: string
 
   readonly waitingTitle: string
-  readonly scanOrCopy: string
+  readonly payTitle: (amount: string, network: string) => string
+  readonly scanCode: string
   readonly paymentLink: string
   readonly addressOnly: string
   readonly qrName: (amount: string, address: string, network: string) => string
   readonly qrAddressName: (address: string, network: string) => string
   readonly priceHeldFor: string
+  /** While nothing has to be done for the price. */
+  readonly priceRenews: string
   /** Beside a clock that runs down. */
   readonly timeLeft: string
   /** Beside the moment of the end. */
@@ -72,6 +75,19 @@ export interface Texts {
   readonly sendOnly: (token: string, network: string) => string
   readonly otherwiseLost: string
   readonly openInWallet: string
+  readonly walletList: string
+  readonly walletPay: (wallet: string) => string
+  readonly walletAsking: (wallet: string, amount: string, network: string, address: string) => string
+  readonly walletDeclined: (wallet: string) => string
+  readonly walletBusy: (wallet: string) => string
+  readonly walletLocked: (wallet: string) => string
+  readonly walletChain: (wallet: string, network: string) => string
+  readonly walletFunds: (amount: string, network: string) => string
+  readonly walletFee: (coin: string, network: string) => string
+  readonly walletSilent: (wallet: string) => string
+  readonly walletUnknown: (wallet: string) => string
+  readonly walletSent: (wallet: string) => string
+  readonly walletAgain: (amount: string) => string
   readonly useAnother: string
   readonly payingWith: (token: string, network: string) => string
   readonly copy: string

@@ -21,6 +21,18 @@ import { addressFor, detailsOf, now, viewOf } from "../../fixtures/paymentViews.
 
 const pair = { sessionToken: "pst_Zk-3_x", signature: `${"9f".repeat(32)}.1766278800000` }
 
+describe("a hash that a wallet names", () => {
+  it("is taken where it is one, in lower case, and once", () => {
+    const read = (text: string) => readFormAction(new URLSearchParams(text))
+    const hash = `0x${"aB".repeat(32)}`
+    assert.deepStrictEqual(read(`action=sent&hash=${hash}`), { _tag: "Sent", txHash: hash.toLowerCase() })
+    for (const other of ["", "0x12", `${hash}00`, hash.slice(2), "javascript:alert(1)"]) {
+      assert.isNull(read(`action=sent&hash=${other}`), other)
+    }
+    assert.isNull(read(`action=sent&hash=${hash}&hash=${hash}`))
+  })
+})
+
 describe("a visit to the payment page", () => {
   it("carries its session in a cookie or in the address, and nothing is lost on the way", () => {
     assert.deepStrictEqual(credentialsOfCookie(cookieOfCredentials(pair)), pair)

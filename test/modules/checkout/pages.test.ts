@@ -114,12 +114,12 @@ describe("a screen", () => {
       "Choose the network on which your wallet holds USDC."
     ],
     waiting: [
-      "Waiting for your payment",
-      "Price held for 4:32",
+      "Pay 25.00 USDC on Base",
       "25.00 USDC",
       "Send only USDC on Base. Anything sent as another token",
       "Open in wallet",
-      "Time left to pay 50:00",
+      "QR code for a wallet on another device",
+      "Pay by Dec 21, 2025",
       "Simulate payment",
       "Pay half"
     ],

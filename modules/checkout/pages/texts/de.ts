@@ -50,12 +50,14 @@ export const de: Texts = {
   notAvailable: "nicht verfügbar",
 
   waitingTitle: "Wir warten auf Ihre Zahlung",
-  scanOrCopy: "Scannen Sie den Code mit Ihrer Wallet oder kopieren Sie die Angaben unten",
+  payTitle: (amount, network) => `${amount} über ${network} zahlen`,
+  scanCode: "QR-Code für eine Wallet auf einem anderen Gerät",
   paymentLink: "Zahlungslink",
   addressOnly: "Nur Adresse",
   qrName: (amount, address, network) => `QR-Code zur Zahlung von ${amount} an ${address} über ${network}`,
   qrAddressName: (address, network) => `QR-Code der Adresse ${address} auf ${network}`,
   priceHeldFor: "Preis gilt noch",
+  priceRenews: "Der Preis ist fest und erneuert sich von selbst.",
   timeLeft: "Zeit zum Zahlen",
   payBy: "Zahlbar bis",
   amountToSend: "Zu senden",
@@ -69,6 +71,27 @@ export const de: Texts = {
   otherwiseLost: "Was Sie mit einem anderen Token oder über ein anderes Netzwerk senden, " +
     "kann endgültig verloren gehen.",
   openInWallet: "In Wallet öffnen",
+  walletList: "Wallets in diesem Browser",
+  walletPay: (wallet) => `Mit ${wallet} zahlen`,
+  walletAsking: (wallet, amount, network, address) =>
+    `Bestätigen Sie in ${wallet}: ${amount} über ${network} an ${address}. Diese Seite zeigt die Zahlung erst ` +
+    "an, wenn das Netzwerk sie zeigt.",
+  walletDeclined: (wallet) => `Sie haben in ${wallet} abgelehnt. Es wurde nichts gesendet.`,
+  walletBusy: (wallet) => `${wallet} fragt schon. Öffnen Sie die Wallet und antworten Sie dort.`,
+  walletLocked: (wallet) => `${wallet} ist gesperrt. Öffnen Sie die Wallet und drücken Sie noch einmal.`,
+  walletChain: (wallet, network) =>
+    `${wallet} kann ${network} nicht verwenden. Nehmen Sie eine andere Wallet oder scannen Sie den Code.`,
+  walletFunds: (amount, network) =>
+    `Dieses Konto hat weniger als ${amount} auf ${network}. Wählen Sie ein anderes Konto oder eine andere ` +
+    "Währung.",
+  walletFee: (coin, network) => `Dieses Konto hat auf ${network} kein ${coin} für die Netzwerkgebühr.`,
+  walletSilent: (wallet) =>
+    `Keine Antwort von ${wallet}. Wenn Sie bestätigt haben, warten Sie einfach: Diese Seite folgt von selbst.`,
+  walletUnknown: (wallet) =>
+    `${wallet} konnte nicht senden. Es ist nicht bekannt, ob etwas gesendet wurde: Sehen Sie in Ihrer Wallet ` +
+    "nach, bevor Sie es noch einmal versuchen.",
+  walletSent: (wallet) => `Mit ${wallet} gesendet. Wir warten, bis das Netzwerk die Zahlung zeigt.`,
+  walletAgain: (amount) => `Sie haben bereits ${amount} gesendet. Drücken Sie noch einmal, um es erneut zu senden.`,
   useAnother: "Andere Währung wählen",
   payingWith: (token, network) => `Sie zahlen mit ${token} über ${network}`,
   copy: "Kopieren",

@@ -56,12 +56,14 @@ export const es: Texts = {
   notAvailable: "no disponible",
 
   waitingTitle: "Esperando su pago",
-  scanOrCopy: "Escanee el código con su billetera o copie los datos de abajo",
+  payTitle: (amount, network) => `Pague ${amount} por la red ${network}`,
+  scanCode: "Código QR para una billetera en otro dispositivo",
   paymentLink: "Enlace de pago",
   addressOnly: "Solo la dirección",
   qrName: (amount, address, network) => `Código QR para pagar ${amount} a ${address} en la red ${network}`,
   qrAddressName: (address, network) => `Código QR de la dirección ${address} en la red ${network}`,
   priceHeldFor: "Precio garantizado durante",
+  priceRenews: "El precio está garantizado y se renueva solo.",
   timeLeft: "Tiempo para pagar",
   payBy: "Pagar antes del",
   amountToSend: "Importe a enviar",
@@ -74,6 +76,24 @@ export const es: Texts = {
   sendOnly: (token, network) => `Envíe solo ${token} por la red ${network}.`,
   otherwiseLost: "Lo que envíe con otro token o por otra red puede perderse para siempre.",
   openInWallet: "Abrir en la billetera",
+  walletList: "Billeteras en este navegador",
+  walletPay: (wallet) => `Pagar con ${wallet}`,
+  walletAsking: (wallet, amount, network, address) =>
+    `Confirme en ${wallet}: ${amount} por la red ${network} a ${address}. Esta página solo da el pago por hecho ` +
+    "cuando la red lo muestra.",
+  walletDeclined: (wallet) => `Usted rechazó en ${wallet}. No se envió nada.`,
+  walletBusy: (wallet) => `${wallet} ya está preguntando. Ábrala y responda allí.`,
+  walletLocked: (wallet) => `${wallet} está bloqueada. Ábrala y vuelva a pulsar.`,
+  walletChain: (wallet, network) =>
+    `${wallet} no puede usar la red ${network}. Use otra billetera o escanee el código.`,
+  walletFunds: (amount, network) =>
+    `Esta cuenta tiene menos de ${amount} en la red ${network}. Elija otra cuenta u otra moneda.`,
+  walletFee: (coin, network) => `Esta cuenta no tiene ${coin} en la red ${network} para la comisión de red.`,
+  walletSilent: (wallet) => `${wallet} no responde. Si ya confirmó, solo espere: esta página se actualiza sola.`,
+  walletUnknown: (wallet) =>
+    `${wallet} no pudo enviarlo. No consta ningún envío: revise su billetera antes de volver a intentarlo.`,
+  walletSent: (wallet) => `Enviado con ${wallet}. Esperando a que la red lo muestre.`,
+  walletAgain: (amount) => `Ya envió ${amount}. Pulse de nuevo para enviarlo otra vez.`,
   useAnother: "Usar otra moneda",
   payingWith: (token, network) => `Pago con ${token} por la red ${network}`,
   copy: "Copiar",

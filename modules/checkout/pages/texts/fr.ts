@@ -56,12 +56,14 @@ export const fr: Texts = {
   notAvailable: "indisponible",
 
   waitingTitle: "En attente de votre paiement",
-  scanOrCopy: "Scannez le code avec votre portefeuille ou copiez les informations ci-dessous",
+  payTitle: (amount, network) => `Payer ${amount} sur ${network}`,
+  scanCode: "Code QR pour un portefeuille sur un autre appareil",
   paymentLink: "Lien de paiement",
   addressOnly: "Adresse seule",
   qrName: (amount, address, network) => `Code QR pour envoyer ${amount} vers ${address} sur le réseau ${network}`,
   qrAddressName: (address, network) => `Code QR de l’adresse ${address} sur le réseau ${network}`,
   priceHeldFor: "Prix garanti pendant",
+  priceRenews: "Le prix est garanti et se renouvelle tout seul.",
   timeLeft: "Temps restant pour payer",
   payBy: "À payer avant le",
   amountToSend: "Montant à envoyer",
@@ -75,6 +77,27 @@ export const fr: Texts = {
   sendOnly: (token, network) => `Envoyez uniquement ${token} sur le réseau ${network}.`,
   otherwiseLost: "Tout envoi avec un autre jeton ou sur un autre réseau peut être définitivement perdu.",
   openInWallet: "Ouvrir dans le portefeuille",
+  walletList: "Portefeuilles de ce navigateur",
+  walletPay: (wallet) => `Payer avec ${wallet}`,
+  walletAsking: (wallet, amount, network, address) =>
+    `Confirmez dans ${wallet}\u202f: ${amount} sur ${network} vers ${address}. Cette page n’indique le paiement ` +
+    "que lorsque le réseau le montre.",
+  walletDeclined: (wallet) => `Vous avez refusé dans ${wallet}. Rien n’a été envoyé.`,
+  walletBusy: (wallet) => `${wallet} vous attend déjà. Ouvrez le portefeuille et répondez-y.`,
+  walletLocked: (wallet) => `${wallet} est verrouillé. Ouvrez-le, puis appuyez de nouveau.`,
+  walletChain: (wallet, network) =>
+    `${wallet} ne peut pas utiliser ${network}. Prenez un autre portefeuille ou scannez le code.`,
+  walletFunds: (amount, network) =>
+    `Il manque des fonds sur ce compte\u202f: il faut ${amount} sur ${network}. Choisissez un autre compte ou ` +
+    "une autre devise.",
+  walletFee: (coin, network) => `Ce compte n’a pas assez en ${coin} sur ${network} pour les frais de réseau.`,
+  walletSilent: (wallet) =>
+    `Pas de réponse de la part du portefeuille ${wallet}. Si vous avez confirmé, attendez\u202f: cette page suit ` +
+    "toute seule.",
+  walletUnknown: (wallet) =>
+    `${wallet} n’a pas pu envoyer. Aucun envoi n’est connu\u202f: vérifiez votre portefeuille avant de réessayer.`,
+  walletSent: (wallet) => `Envoyé avec ${wallet}. En attente que le réseau le montre.`,
+  walletAgain: (amount) => `Vous avez déjà envoyé ${amount}. Appuyez de nouveau pour l’envoyer encore une fois.`,
   useAnother: "Utiliser une autre devise",
   payingWith: (token, network) => `Vous payez en ${token} sur ${network}`,
   copy: "Copier",

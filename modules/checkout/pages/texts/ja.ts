@@ -49,12 +49,14 @@ export const ja: Texts = {
   notAvailable: "利用不可",
 
   waitingTitle: "お支払いをお待ちしています",
-  scanOrCopy: "ウォレットでコードを読み取るか、以下の情報をコピーしてください",
+  payTitle: (amount, network) => `${network} で ${amount} を支払う`,
+  scanCode: "別の端末のウォレット用 QR コード",
   paymentLink: "支払いリンク",
   addressOnly: "アドレスのみ",
   qrName: (amount, address, network) => `${network} ネットワークで ${address} に ${amount} を支払う QR コード`,
   qrAddressName: (address, network) => `${network} ネットワークのアドレス ${address} の QR コード`,
   priceHeldFor: "価格の有効時間",
+  priceRenews: "価格は固定され、自動的に更新されます。",
   timeLeft: "お支払いの残り時間",
   payBy: "お支払い期限",
   amountToSend: "送金額",
@@ -67,6 +69,24 @@ export const ja: Texts = {
   sendOnly: (token, network) => `${network} ネットワークで ${token} のみを送金してください。`,
   otherwiseLost: "ほかのトークンやネットワークで送金すると、資産を失い、取り戻せなくなるおそれがあります。",
   openInWallet: "ウォレットで開く",
+  walletList: "このブラウザーのウォレット",
+  walletPay: (wallet) => `${wallet} で支払う`,
+  walletAsking: (wallet, amount, network, address) =>
+    `${wallet} で確認してください：${network} で ${amount} を ${address} に送金します。支払い済みと表示されるのは、ネットワークでお支払いが確認されてからです。`,
+  walletDeclined: (wallet) => `${wallet} で拒否されました。何も送金されていません。`,
+  walletBusy: (wallet) => `${wallet} がすでに確認を求めています。開いて回答してください。`,
+  walletLocked: (wallet) => `${wallet} はロックされています。開いてから、もう一度押してください。`,
+  walletChain: (wallet, network) =>
+    `${wallet} では ${network} を利用できません。別のウォレットを使うか、コードを読み取ってください。`,
+  walletFunds: (amount, network) =>
+    `このアカウントの ${network} の残高は ${amount} 未満です。別のアカウントまたは別の通貨を選んでください。`,
+  walletFee: (coin, network) => `このアカウントには、${network} のネットワーク手数料に必要な ${coin} がありません。`,
+  walletSilent: (wallet) =>
+    `${wallet} から応答がありません。確認済みの場合はそのままお待ちください。このページは自動的に更新されます。`,
+  walletUnknown: (wallet) =>
+    `${wallet} で送金できませんでした。送金は確認されていません。もう一度試す前に、ウォレットを確認してください。`,
+  walletSent: (wallet) => `${wallet} から送金しました。ネットワークで確認されるのを待っています。`,
+  walletAgain: (amount) => `すでに ${amount} を送金しています。もう一度送金するには、再度押してください。`,
   useAnother: "別の通貨を使う",
   payingWith: (token, network) => `${network} ネットワークの ${token} でお支払い`,
   copy: "コピー",

@@ -53,12 +53,14 @@ export const ptBR: Texts = {
   notAvailable: "indisponível",
 
   waitingTitle: "Aguardando seu pagamento",
-  scanOrCopy: "Escaneie o código com sua carteira ou copie os dados abaixo",
+  payTitle: (amount, network) => `Pague ${amount} pela rede ${network}`,
+  scanCode: "QR Code para uma carteira em outro aparelho",
   paymentLink: "Link de pagamento",
   addressOnly: "Só o endereço",
   qrName: (amount, address, network) => `QR Code para pagar ${amount} para ${address} pela rede ${network}`,
   qrAddressName: (address, network) => `QR Code do endereço ${address} na rede ${network}`,
   priceHeldFor: "Preço garantido por",
+  priceRenews: "O preço está garantido e se renova sozinho.",
   timeLeft: "Tempo para pagar",
   payBy: "Pague até",
   amountToSend: "Valor a enviar",
@@ -71,6 +73,25 @@ export const ptBR: Texts = {
   sendOnly: (token, network) => `Envie somente ${token} pela rede ${network}.`,
   otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
   openInWallet: "Abrir na carteira",
+  walletList: "Carteiras neste navegador",
+  walletPay: (wallet) => `Pagar com ${wallet}`,
+  walletAsking: (wallet, amount, network, address) =>
+    `Confirme em ${wallet}: ${amount} pela rede ${network} para ${address}. Esta página só mostra o pagamento ` +
+    "quando ele aparece na rede.",
+  walletDeclined: (wallet) => `Você recusou em ${wallet}. Nada foi enviado.`,
+  walletBusy: (wallet) => `${wallet} já está perguntando. Abra a carteira e responda lá.`,
+  walletLocked: (wallet) => `${wallet} está bloqueada. Abra a carteira e toque de novo.`,
+  walletChain: (wallet, network) =>
+    `${wallet} não consegue usar a rede ${network}. Use outra carteira ou escaneie o código.`,
+  walletFunds: (amount, network) =>
+    `Esta conta tem menos de ${amount} na rede ${network}. Escolha outra conta ou outra moeda.`,
+  walletFee: (coin, network) => `Esta conta não tem ${coin} na rede ${network} para a taxa de rede.`,
+  walletSilent: (wallet) =>
+    `Sem resposta de ${wallet}. Se você confirmou, é só esperar: esta página se atualiza sozinha.`,
+  walletUnknown: (wallet) =>
+    `${wallet} não conseguiu enviar. Nenhum envio é conhecido: verifique sua carteira antes de tentar de novo.`,
+  walletSent: (wallet) => `Enviado com ${wallet}. Aguardando aparecer na rede.`,
+  walletAgain: (amount) => `Você já enviou ${amount}. Toque de novo para enviar mais uma vez.`,
   useAnother: "Usar outra moeda",
   payingWith: (token, network) => `Pagando com ${token} pela rede ${network}`,
   copy: "Copiar",

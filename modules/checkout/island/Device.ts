@@ -1,0 +1,19 @@
+/** What the server cannot know of a device: where it is, and what it is pressed with. */
+
+/** Puts every moment of a screen into the zone of its reader. */
+export const localMoments = (state: HTMLElement): void => {
+  const { format } = new Intl.DateTimeFormat(document.documentElement.lang, {
+    dateStyle: "medium",
+    timeStyle: "short",
+    numberingSystem: "latn"
+  })
+  for (const each of state.querySelectorAll<HTMLElement>("[data-moment]")) {
+    each.textContent = format(1000 * Number(each.dataset.moment))
+  }
+}
+
+/** Folds the code away on a phone, whose camera cannot see it, and opens it on a desk; once, for the first screen. */
+export const foldCode = (): void => {
+  const scan = document.getElementById("scan") as HTMLDetailsElement | null
+  if (scan) scan.open = !matchMedia("(pointer:coarse)").matches
+}
