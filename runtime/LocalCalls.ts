@@ -7,6 +7,7 @@
 import { Context, Effect, Fiber, Layer, type Schema, Scope } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
 import { responseText } from "./http/Body.ts"
+import type { Routes } from "./http/Routes.ts"
 import type { Grant } from "./Http.ts"
 
 /** A call of the service's own API by a part of the service. */
@@ -35,6 +36,8 @@ export interface LocalAnswer {
  */
 export class LocalCalls extends Context.Service<LocalCalls, {
   readonly call: (caller: Grant, call: LocalCall) => Effect.Effect<LocalAnswer>
+  /** Whether a loaded module has routes at a path, its parameters as `{name}`. */
+  readonly serves: (path: `/api/${string}`) => boolean
 }>()("tillwire/runtime/LocalCalls") {}
 
 /** The callers of requests that were made here. Nobody outside can make one: the request itself is the key. */
@@ -60,36 +63,39 @@ const requestOf = (caller: Grant, { body, idempotencyKey, method, path, requestI
   return request
 }
 
-export const layer: Layer.Layer<LocalCalls, never, HttpRouter.HttpRouter> = Layer.effect(
-  LocalCalls,
-  Effect.gen(function*() {
-    const router = yield* HttpRouter.HttpRouter
-    const services = yield* Effect.context<never>()
+/** `routes`: the paths of the loaded modules. */
+export const layer = (routes: Routes): Layer.Layer<LocalCalls, never, HttpRouter.HttpRouter> =>
+  Layer.effect(
+    LocalCalls,
+    Effect.gen(function*() {
+      const router = yield* HttpRouter.HttpRouter
+      const services = yield* Effect.context<never>()
 
-    /** In a fiber of its own, because everything that serves a request writes to the context of its fiber. */
-    const serve = (request: HttpServerRequest.HttpServerRequest) =>
-      Effect.scoped(Effect.gen(function*() {
-        const context = services.pipe(
-          Context.add(HttpServerRequest.HttpServerRequest, request),
-          Context.add(Scope.Scope, yield* Effect.scope)
-        )
-        // Made at each call: what is made now knows nothing of global middleware that is added later.
-        const fiber = Effect.runForkWith(context)(router.asHttpEffect())
-        return yield* Effect.onInterrupt(Fiber.join(fiber), () => Fiber.interrupt(fiber))
-      }))
+      /** In a fiber of its own, because everything that serves a request writes to the context of its fiber. */
+      const serve = (request: HttpServerRequest.HttpServerRequest) =>
+        Effect.scoped(Effect.gen(function*() {
+          const context = services.pipe(
+            Context.add(HttpServerRequest.HttpServerRequest, request),
+            Context.add(Scope.Scope, yield* Effect.scope)
+          )
+          // Made at each call: what is made now knows nothing of global middleware that is added later.
+          const fiber = Effect.runForkWith(context)(router.asHttpEffect())
+          return yield* Effect.onInterrupt(Fiber.join(fiber), () => Fiber.interrupt(fiber))
+        }))
 
-    return LocalCalls.of({
-      call: Effect.fnUntraced(function*(caller, call) {
-        const response = yield* Effect.orDie(serve(HttpServerRequest.fromWeb(requestOf(caller, call))))
-        const text = responseText(response)
-        if (text === undefined) return yield* Effect.die(new Error(`${call.path} answers with a stream`))
-        const answer: LocalAnswer = {
-          status: response.status,
-          body: text === "" ? null : JSON.parse(text),
-          headers: response.headers
-        }
-        return answer
+      return LocalCalls.of({
+        serves: (path) => routes.find(path) !== undefined,
+        call: Effect.fnUntraced(function*(caller, call) {
+          const response = yield* Effect.orDie(serve(HttpServerRequest.fromWeb(requestOf(caller, call))))
+          const text = responseText(response)
+          if (text === undefined) return yield* Effect.die(new Error(`${call.path} answers with a stream`))
+          const answer: LocalAnswer = {
+            status: response.status,
+            body: text === "" ? null : JSON.parse(text),
+            headers: response.headers
+          }
+          return answer
+        })
       })
     })
-  })
-)
+  )

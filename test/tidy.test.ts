@@ -66,7 +66,8 @@ const published = { "modules/clients/": "published clients: plain promises, no E
 
 /** Runs in payors' browsers, where there is no Effect. */
 const inBrowsers = {
-  "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser"
+  "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser",
+  "modules/dashboard/island/": "the dashboard's script: 6 KB with all it does, no Effect in a browser"
 }
 
 /** Runs in merchants' browsers, also from a saved file. */

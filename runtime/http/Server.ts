@@ -47,7 +47,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   )
   return Layer.mergeAll(
     RevocationsLayer.layer,
-    LocalCallsLayer.layer,
+    LocalCallsLayer.layer(fromApis(apis)),
     Layer.provideMerge(Calls.layer, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages>
   ).pipe(Layer.provideMerge(Layer.mergeAll(RateLimiterLayer.layer, ErrorPagesLayer.layer, ReplyRenderersLayer.layer)))

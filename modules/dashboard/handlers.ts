@@ -1,0 +1,174 @@
+/** Pages of a merchant between the wire and `pages.ts`: who looks, what was asked for, what a form leads to. */
+import { Effect } from "effect"
+import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { randomUUID } from "node:crypto"
+import { nowSeconds } from "../../runtime/Clock.ts"
+import { RequestInfo } from "../../runtime/Http.ts"
+import { readForm } from "../../runtime/http/Body.ts"
+import { queryOf } from "../../runtime/http/Query.ts"
+import { LocalCalls } from "../../runtime/LocalCalls.ts"
+import { pathUrl } from "../../runtime/pages/Html.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
+import { Environment } from "../../schemas/Network.ts"
+import { mayDo } from "../../schemas/Roles.ts"
+import { TeamSessions } from "../team/plugin.ts"
+import { DashboardApi } from "./api.ts"
+import { makeFrames } from "./handlers/Frames.ts"
+import { findPage, type FoundPage, pages } from "./pages.ts"
+import type { Query, Visit } from "./pages/Page.ts"
+import { page as renderPage, plainPage, refusal } from "./pages/Shell.ts"
+import { en } from "./pages/texts/en.ts"
+import { isFromOwnPage } from "./rules/SiteCheck.ts"
+import { sectionsFor } from "./rules.ts"
+import { makeMerchantApi, withQuery } from "./service.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** What an address names: a merchant, an environment, and the path below. */
+interface Address {
+  readonly merchant: string
+  readonly environment: string
+  readonly parts: ReadonlyArray<string>
+}
+
+const builtPaths: ReadonlySet<string> = new Set(pages.map(({ path }) => path))
+
+const isEnvironment = (text: string): text is Environment =>
+  (Environment.literals as ReadonlyArray<string>).includes(text)
+
+const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, string>>): Address => ({
+  merchant: merchant ?? "",
+  environment: environment ?? "",
+  parts: ["a", "b", "c"].flatMap((name) => parts[name] === undefined ? [] : [parts[name]])
+})
+
+const makeVisits = Effect.gen(function*() {
+  const frames = yield* makeFrames
+  const sessions = yield* TeamSessions
+  const localCalls = yield* LocalCalls
+  const { environments } = yield* Settings
+  const { base, cookies, origin } = frames
+
+  /** The page that an address names, for whoever has the session; null: nobody is signed in. */
+  const open = Effect.fnUntraced(function*(
+    request: HttpServerRequest.HttpServerRequest,
+    { environment, merchant, parts }: Address
+  ): Effect.fn.Return<{ readonly visit: Visit; readonly found: FoundPage } | null, PublicError> {
+    const token = request.cookies[cookies.read]
+    const session = token === undefined || token === "" ? null : yield* sessions.find(token)
+    if (session === null) return null
+    const merchantId = Number(merchant)
+    const memberships = yield* sessions.memberships(session.person)
+    const membership = memberships.find((one) => one.merchantId === merchantId)
+    const found = findPage(parts)
+    const grant = membership === undefined ? null : yield* sessions.grantOf(session, merchantId)
+    if (
+      membership === undefined || grant === null || found === null || !isEnvironment(environment)
+      || !environments.includes(environment) || !localCalls.serves(found.page.route)
+    ) return yield* publicError("NOT_FOUND")
+    const caller = { ...grant, environment }
+    const { requestId } = yield* RequestInfo
+    const home = `${base}/dashboard/${merchantId}/${environment}`
+    const visit: Visit = {
+      session,
+      membership,
+      memberships,
+      environment,
+      environments,
+      page: found.page.path,
+      params: found.params,
+      query: queryOf(request.url),
+      api: makeMerchantApi(localCalls, caller, requestId),
+      texts: en,
+      now: yield* nowSeconds,
+      may: (right) => mayDo(caller, right, environment),
+      serves: localCalls.serves,
+      at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
+      formKey: randomUUID(),
+      refused: null
+    }
+    return { visit, found }
+  })
+
+  const show = Effect.fnUntraced(function*(
+    request: HttpServerRequest.HttpServerRequest,
+    { found, visit }: { readonly visit: Visit; readonly found: FoundPage }
+  ) {
+    const screen = yield* found.page.render(visit)
+    const text = renderPage(visit, screen, {
+      assets: frames.assets,
+      sections: sectionsFor(builtPaths, visit.may, visit.serves),
+      elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
+      signOut: pathUrl(`${base}/dashboard/signout`)
+    })
+    return frames.send(request, text, visit.refused === null ? 200 : statusOf(visit.refused.error.code))
+  })
+
+  const toSignIn = (url: string): Response =>
+    frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
+
+  const refuse = (request: HttpServerRequest.HttpServerRequest, error: PublicError) =>
+    Effect.map(RequestInfo, ({ requestId }) => {
+      const title = error.code === "NOT_FOUND" ? en.errors.notFoundTitle : en.errors.title
+      return frames.send(
+        request,
+        plainPage(en, title, frames.assets, refusal(en, error, requestId)),
+        statusOf(error.code)
+      )
+    })
+
+  return {
+    page: (params: Readonly<Record<string, string>>) =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        return yield* Effect.flatMap(
+          open(request, addressOf(params)),
+          (opened) => opened === null ? Effect.succeed(toSignIn(request.url)) : show(request, opened)
+        ).pipe(Effect.catch((error) => refuse(request, error)))
+      }),
+
+    act: (params: Readonly<Record<string, string>>) =>
+      Effect.gen(function*() {
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const acted = Effect.gen(function*(): Effect.fn.Return<Response, PublicError> {
+          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          const opened = yield* open(request, addressOf(params))
+          if (opened === null) return toSignIn(request.url)
+          const { found, visit } = opened
+          if (!(yield* sessions.mayAct(visit.session, request.cookies[cookies.act] ?? ""))) {
+            return yield* publicError("TOKEN_INVALID", { message: en.errors.signInAgain })
+          }
+          const form = yield* readForm(request)
+          const action = found.page.actions?.[form.get("action") ?? ""]
+          if (action === undefined) {
+            return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
+          }
+          return yield* Effect.matchEffect(action(visit, form), {
+            onSuccess: ({ notice, path, query }) =>
+              Effect.succeed(frames.seeOther(visit.at(path, { ...query, notice } as Query).toString())),
+            onFailure: (error) => show(request, { found, visit: { ...visit, refused: { error, form } } })
+          })
+        })
+        return yield* Effect.catch(acted, (error) => refuse(request, error))
+      })
+  }
+})
+
+export const pageHandlers = Operations.group(
+  DashboardApi,
+  "dashboard-pages",
+  Effect.fn(function*(group) {
+    const { act, page } = yield* makeVisits
+    return group
+      .handle("page0", ({ params }) => page(params))
+      .handle("page1", ({ params }) => page(params))
+      .handle("page2", ({ params }) => page(params))
+      .handle("page3", ({ params }) => page(params))
+      .handle("act0", ({ params }) => act(params))
+      .handle("act1", ({ params }) => act(params))
+      .handle("act2", ({ params }) => act(params))
+      .handle("act3", ({ params }) => act(params))
+  })
+)

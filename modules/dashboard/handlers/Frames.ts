@@ -1,0 +1,94 @@
+/** What all handlers of the dashboard share: its files, its headers, its cookies, and how a page is sent. */
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { type Asset, makeAsset } from "../../../runtime/http/Asset.ts"
+import { htmlResponse } from "../../../runtime/pages/HtmlResponse.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import type { OpenedSession } from "../../team/plugin.ts"
+import type { Assets } from "../pages/Shell.ts"
+import { island, stylesheet } from "../repo.ts"
+import { sessionCookies } from "../rules/SiteCheck.ts"
+
+type Response = HttpServerResponse.HttpServerResponse
+
+/** Seconds a browser keeps the cookies: as long as a session lives at most (modules/docs/reference/team.md#sessions). */
+const cookieSeconds = 604_800
+
+/**
+ * Scripts and styles of this origin only, and no page of another may frame or open these. `same-origin` as referrer:
+ * with `no-referrer` browsers would name no origin for forms.
+ */
+const headersOf = (origin: string): Readonly<Record<string, string>> => ({
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    `connect-src 'self' ${origin.replace(/^http/, "ws")}`,
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+    "require-trusted-types-for 'script'",
+    "trusted-types dashboard"
+  ].join("; "),
+  "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "same-origin",
+  "cache-control": "no-store",
+  "permissions-policy": "publickey-credentials-get=(self), publickey-credentials-create=(self)"
+})
+
+export const makeFrames = Effect.gen(function*() {
+  const { publicUrl } = yield* Settings
+  const { origin, pathname } = new URL(publicUrl)
+  const base = pathname === "/" ? "" : pathname
+  const headers = headersOf(origin)
+  const cookies = sessionCookies(origin)
+  const style = yield* Effect.flatMap(stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
+  const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
+  const files: ReadonlyMap<string, Asset> = new Map([
+    [`dashboard-${style.hash}.css`, style],
+    [`dashboard-${script.hash}.js`, script]
+  ])
+  const [styleName, scriptName] = [...files.keys()] as [string, string]
+  const assets: Assets = {
+    style: `${base}/dashboard/assets/${styleName}`,
+    script: `${base}/dashboard/assets/${scriptName}`
+  }
+
+  const withCookie = (response: Response, name: string, value: string, sameSite: "lax" | "strict", seconds: number) =>
+    HttpServerResponse.setCookieUnsafe(response, name, value, {
+      path: "/",
+      httpOnly: true,
+      secure: cookies.secure,
+      sameSite,
+      maxAge: `${seconds} seconds`
+    })
+
+  const withTokens = (response: Response, read: string, act: string, seconds: number): Response =>
+    withCookie(withCookie(response, cookies.read, read, "lax", seconds), cookies.act, act, "strict", seconds)
+
+  return {
+    origin,
+    publicUrl,
+    base,
+    assets,
+    files,
+    headers,
+    cookies,
+    send: (request: HttpServerRequest.HttpServerRequest, text: string, status = 200): Response => {
+      const response = htmlResponse(request, text, headers)
+      return status === 200 ? response : HttpServerResponse.setStatus(response, status)
+    },
+    seeOther: (location: string): Response =>
+      HttpServerResponse.empty({ status: 303, headers: { ...headers, location } }),
+    withSession: (response: Response, { actToken, readToken }: OpenedSession): Response =>
+      withTokens(response, readToken, actToken, cookieSeconds),
+    /** What browsers keep of the pages goes with the cookies. */
+    withoutSession: (response: Response): Response =>
+      HttpServerResponse.setHeader(withTokens(response, "", "", 0), "clear-site-data", "\"cache\", \"storage\"")
+  }
+})
+
+export type Frames = Effect.Success<typeof makeFrames>

@@ -1,0 +1,180 @@
+/** Sign-in and sign-out between the wire and `TeamSignIn`; and the dashboard's files. */
+import { Effect } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isIP } from "node:net"
+import { jsonText, RateLimiter } from "../../../runtime/Http.ts"
+import { immutable, serve } from "../../../runtime/http/Asset.ts"
+import { jsonBody, readForm } from "../../../runtime/http/Body.ts"
+import { queryOf } from "../../../runtime/http/Query.ts"
+import * as Operations from "../../../runtime/Operations.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import { type PublicError, publicError, statusOf } from "../../../schemas/Errors.ts"
+import { type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
+import { DashboardApi } from "../api.ts"
+import { plainPage } from "../pages/Shell.ts"
+import { linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
+import { en } from "../pages/texts/en.ts"
+import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
+import { makeFrames } from "./Frames.ts"
+
+const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
+
+type Request = HttpServerRequest.HttpServerRequest
+
+/** Passkeys are of a name: where the page was opened by a number, the same address by the name `localhost`. */
+const nameAddressOf = (publicUrl: string): string | null => {
+  const url = new URL(publicUrl)
+  const host = url.hostname.replace(/^\[|\]$/g, "")
+  if (isIP(host) === 0) return null
+  url.hostname = "localhost"
+  return `${url.href.replace(/\/$/, "")}/dashboard`
+}
+
+export const signInHandlers = Operations.group(
+  DashboardApi,
+  "sign-in-pages",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
+  Effect.fn(function*(group) {
+    const frames = yield* makeFrames
+    const sessions = yield* TeamSessions
+    const signIn = yield* TeamSignIn
+    const rateLimiter = yield* RateLimiter
+    const { environments } = yield* Settings
+    const { base, cookies, origin, publicUrl } = frames
+    const nameAddress = nameAddressOf(publicUrl)
+
+    const sessionOf = (request: Request) => {
+      const token = request.cookies[cookies.read]
+      return token === undefined || token === "" ? Effect.succeed(null) : sessions.find(token)
+    }
+
+    const viewOf = (next: string | null, error: PublicError | null): SignInView => ({
+      texts: en,
+      base,
+      next: destinationOf(next, base),
+      error,
+      nameAddress
+    })
+
+    const showSignIn = (request: Request, next: string | null, error: PublicError | null) =>
+      frames.send(
+        request,
+        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(next, error))),
+        error === null ? 200 : statusOf(error.code)
+      )
+
+    const showLink = (request: Request, next: string | null, error: PublicError | null) =>
+      frames.send(
+        request,
+        plainPage(en, en.signIn.linkTitle, frames.assets, linkBody(viewOf(next, error))),
+        error === null ? 200 : statusOf(error.code)
+      )
+
+    /** A form of ours, counted for its address: whoever guesses is slow. */
+    const formOf = Effect.fnUntraced(function*(request: Request) {
+      yield* rateLimiter.address(request, "nonce")
+      if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+      return yield* readForm(request)
+    })
+
+    /** The first place somebody gets to: the shop they were in, or their first one. */
+    const homeOf = Effect.fnUntraced(function*(person: string) {
+      const [first] = yield* sessions.memberships(person)
+      return first === undefined ? null : `${base}/dashboard/${first.merchantId}/${environments[0]}`
+    })
+
+    /** To where the visitor wanted to go. */
+    const signedIn = (opened: OpenedSession, next: string | null) =>
+      frames.withSession(frames.seeOther(destinationOf(next, base)), opened)
+
+    return group
+      .handle(
+        "entry",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const session = yield* sessionOf(request)
+          const home = session === null ? null : yield* homeOf(session.person)
+          return frames.seeOther(home ?? `${base}/dashboard/signin`)
+        })
+      )
+      .handle(
+        "signIn",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          return showSignIn(request, queryOf(request.url).get("next"), null)
+        })
+      )
+      .handle(
+        "link",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          return showLink(request, queryOf(request.url).get("next"), null)
+        })
+      )
+      .handle(
+        "useLink",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          return yield* Effect.match(signIn.byLink((form.get("token") ?? "").trim()), {
+            onSuccess: (opened) => signedIn(opened, form.get("next")),
+            onFailure: (error) => showLink(request, form.get("next"), error)
+          })
+        })
+      )
+      .handle(
+        "useRecovery",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          return yield* Effect.match(
+            signIn.byRecovery((form.get("email") ?? "").trim(), (form.get("code") ?? "").trim()),
+            {
+              onSuccess: (opened) => signedIn(opened, form.get("next")),
+              onFailure: (error) => showSignIn(request, form.get("next"), error)
+            }
+          )
+        })
+      )
+      .handle(
+        "passkeyOptions",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "nonce")
+          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          return jsonText(JSON.stringify(yield* signIn.passkeyOptions))
+        })
+      )
+      .handle(
+        "usePasskey",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "nonce")
+          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          const opened = yield* signIn.byPasskey(yield* jsonBody(request))
+          return frames.withSession(jsonText(JSON.stringify({ signed_in: true })), opened)
+        })
+      )
+      .handle(
+        "signOut",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          const session = yield* sessionOf(request)
+          if (session !== null) yield* sessions.end(session.id)
+          return frames.withoutSession(frames.seeOther(`${base}/dashboard/signin`))
+        })
+      )
+      .handle(
+        "asset",
+        Effect.fnUntraced(function*({ params: { name } }) {
+          const asset = frames.files.get(name)
+          if (asset === undefined) return yield* publicError("NOT_FOUND")
+          const request = yield* HttpServerRequest.HttpServerRequest
+          return yield* serve(asset, request, immutable, assetHeaders) as Effect.Effect<
+            HttpServerResponse.HttpServerResponse
+          >
+        })
+      )
+  })
+)

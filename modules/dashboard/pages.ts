@@ -1,0 +1,35 @@
+/** The pages there are, by their paths. A page is a file in `pages/` and a line here. */
+import { newInvoice, payments } from "./pages/Payments.ts"
+import { overview } from "./pages/Overview.ts"
+import type { Page } from "./pages/Page.ts"
+import { payment } from "./pages/Payment.ts"
+import { todo } from "./pages/Todo.ts"
+
+/** Exact paths before those with a parameter. */
+export const pages: ReadonlyArray<Page> = [overview, payments, newInvoice, payment, todo]
+
+export interface FoundPage {
+  readonly page: Page
+  readonly params: Readonly<Record<string, string>>
+}
+
+const match = (page: Page, parts: ReadonlyArray<string>): FoundPage | null => {
+  const expected = page.path === "" ? [] : page.path.split("/")
+  if (expected.length !== parts.length) return null
+  const params: Record<string, string> = {}
+  for (const [index, part] of expected.entries()) {
+    const actual = parts[index]!
+    if (part.startsWith(":")) params[part.slice(1)] = actual
+    else if (part !== actual) return null
+  }
+  return { page, params }
+}
+
+/** The page of a path below a merchant and its environment; null: there is none. */
+export const findPage = (parts: ReadonlyArray<string>): FoundPage | null => {
+  for (const page of pages) {
+    const found = match(page, parts)
+    if (found !== null) return found
+  }
+  return null
+}

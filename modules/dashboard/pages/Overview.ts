@@ -1,0 +1,144 @@
+/** How the day is going, and what needs a person. */
+import { Effect } from "effect"
+import { dollars } from "../../../runtime/pages/Amounts.ts"
+import { html } from "../../../runtime/pages/Html.ts"
+import type { Exception } from "../../../schemas/Exception.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import type { List } from "../service.ts"
+import { barChart } from "./Chart.ts"
+import { card, networkName, table, usd } from "./Elements.ts"
+import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
+import type { Page, Visit } from "./Page.ts"
+
+/** What `GET /api/v1/metrics` answers, as far as it is shown. */
+interface Metrics {
+  readonly totals: {
+    readonly invoices_created: number
+    readonly invoices_paid: number
+    readonly amount_paid_decimal: string
+    readonly median_seconds_to_pay: number | null
+    readonly payments: number
+  }
+  readonly series: ReadonlyArray<{
+    readonly start: number
+    readonly amount_paid: number
+    readonly amount_paid_decimal: string
+  }>
+  readonly groups?: ReadonlyArray<
+    { readonly network: Network; readonly amount_paid_decimal: string; readonly payments: number }
+  >
+}
+
+const daySeconds = 86_400
+const shownDays = 30
+const newestCount = 5
+
+/** The newest cases that wait, at most: more are shown as "over 100". */
+const countedCases = 100
+
+const dayOf = ({ texts }: Visit, seconds: number): string =>
+  new Intl.DateTimeFormat(texts.locale, { day: "numeric", month: "short", timeZone: "UTC" }).format(seconds * 1000)
+
+const chartOf = (visit: Visit, { series }: Metrics) => {
+  const { locale, overview } = visit.texts
+  const bars = series.map(({ amount_paid, amount_paid_decimal, start }) => ({
+    label: dayOf(visit, start),
+    value: amount_paid,
+    text: `${dayOf(visit, start)}: ${dollars(locale, amount_paid_decimal)}`
+  }))
+  const highest = series.reduce((top, day) => day.amount_paid > top.amount_paid ? day : top, series[0]!)
+  const sentence = overview.chart(bars[0]!.label, bars.at(-1)!.label, dollars(locale, highest.amount_paid_decimal))
+  return html`${barChart(sentence, bars)}<details><summary>${overview.numbers}</summary>${
+    table(overview.perDay, [
+      { title: overview.day, cell: ({ start }) => dayOf(visit, start) },
+      {
+        title: visit.texts.fields.received,
+        isNumber: true,
+        cell: ({ amount_paid_decimal }) => dollars(locale, amount_paid_decimal)
+      }
+    ], series)
+  }</details>`
+}
+
+export const overview: Page = {
+  path: "",
+  right: "payments:read",
+  route: "/api/v1/invoices",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, at, now, texts } = visit
+    const words = texts.overview
+    const today = now - now % daySeconds
+    const [day, month, cases, newest] = yield* Effect.all([
+      api.find<Metrics>("/api/v1/metrics", {
+        from: today,
+        to: today + daySeconds,
+        interval: "day",
+        group_by: "network"
+      }),
+      api.find<Metrics>("/api/v1/metrics", {
+        from: today - (shownDays - 1) * daySeconds,
+        to: today + daySeconds,
+        interval: "day"
+      }),
+      api.find<List<typeof Exception.Encoded>>("/api/v1/exceptions", { status: "open", limit: countedCases }),
+      api.get<List<InvoiceRow>>("/api/v1/invoices", { limit: newestCount, expand: "latest_payment,details" })
+    ])
+    const tile = (path: string, title: string, value: string, text: string | null) =>
+      html`<a class="card tile" href="${at(path)}"><span class="soft">${title}</span><b>${value}</b>
+      <span class="soft">${text}</span></a>`
+    const waiting = cases?.data.length ?? 0
+    return {
+      title: texts.sections.overview,
+      acts: visit.may("invoices:write")
+        && html`<a class="button main" href="${at("payments/new")}">${texts.payments.newInvoice}</a>`,
+      body: html`<div class="tiles">${
+        day !== null
+        && html`${
+          tile(
+            "payments",
+            words.receivedToday,
+            usd(visit, day.totals.amount_paid_decimal),
+            words.payments(day.totals.payments)
+          )
+        }${
+          tile(
+            "payments",
+            words.paidToday,
+            words.ofAll(day.totals.invoices_paid, day.totals.invoices_created),
+            day.totals.median_seconds_to_pay === null ? null : words.medianSeconds(day.totals.median_seconds_to_pay)
+          )
+        }`
+      }${
+        cases !== null
+        && tile(
+          "todo",
+          words.todo,
+          cases.has_more ? `${countedCases}+` : String(waiting),
+          waiting === 0 ? words.nothingTodo : null
+        )
+      }</div><div class="cols">${
+        month !== null && month.series.length > 0 && card(words.perDay, chartOf(visit, month))
+      }${
+        day?.groups !== undefined && day.groups.length > 0 && card(
+          words.byNetwork,
+          table(words.byNetwork, [
+            { title: texts.fields.network, cell: ({ network }) => networkName(network) },
+            {
+              title: texts.fields.received,
+              isNumber: true,
+              cell: ({ amount_paid_decimal }) => usd(visit, amount_paid_decimal)
+            }
+          ], day.groups)
+        )
+      }</div>${
+        card(
+          words.newest,
+          newest.data.length === 0
+            ? html`<p>${words.empty}</p>`
+            : table(words.newest, invoiceColumns(visit), newest.data),
+          html`<a href="${at("payments")}">${words.allPayments}</a>`
+        )
+      }`
+    }
+  })
+}

@@ -1,0 +1,76 @@
+/** What a page of the dashboard is: where it stands, what it shows, and what its forms do. Definitions only. */
+import type { Effect } from "effect"
+import type { Content, Url } from "../../../runtime/pages/Html.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { Right } from "../../../schemas/Roles.ts"
+import type { Membership, TeamSession } from "../../team/plugin.ts"
+import type { MerchantApi } from "../service.ts"
+import type { NoticeName, Texts } from "./Texts.ts"
+
+/** Parameters of an address; null and undefined leave one out. */
+export type Query = Readonly<Record<string, string | number | null | undefined>>
+
+/** Somebody who looks at a page, of which merchant, and where. */
+export interface Visit {
+  readonly session: TeamSession
+  readonly membership: Membership
+  /** Everything the person belongs to, for the choice of a shop. */
+  readonly memberships: ReadonlyArray<Membership>
+  readonly environment: Environment
+  /** What the deployment serves. */
+  readonly environments: ReadonlyArray<Environment>
+  /** Path of the page below the merchant and its environment, as in {@link Page.path}. */
+  readonly page: string
+  /** Of the address: `id`. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly api: MerchantApi
+  readonly texts: Texts
+  /** Epoch seconds. */
+  readonly now: number
+  /** Whether the person may do what takes a right, here: what they may not do is not drawn. */
+  readonly may: (right: Right) => boolean
+  /** Whether a route of the API is served: a module may be left out. */
+  readonly serves: (path: `/api/${string}`) => boolean
+  /** An address of the same merchant and environment; `path` as in {@link Page.path}, its parameters filled in. */
+  readonly at: (path: string, query?: Query) => Url
+  /** New for each page: a form that is sent twice acts once. */
+  readonly formKey: string
+  /** A form of this page that was refused: what it said, so that nothing is typed twice. */
+  readonly refused: { readonly error: PublicError; readonly form: URLSearchParams } | null
+}
+
+/** What a page shows. */
+export interface Screen {
+  readonly title: string
+  /** Beside the heading: links and forms of what can be done. */
+  readonly acts?: Content
+  /** Above the heading: where this belongs. */
+  readonly trail?: { readonly text: string; readonly path: string }
+  /** Beside the heading: the state of what is shown. */
+  readonly state?: Content
+  readonly body: Content
+}
+
+/** Where a form leads, and what is said there. */
+export interface AfterForm {
+  readonly path: string
+  readonly query?: Query
+  readonly notice: NoticeName | null
+}
+
+/** What a form of a page does. The API checks who may: a page decides nothing. */
+export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm, PublicError>
+
+export interface Page {
+  /** Below the merchant and its environment: `payments`, `payments/:id`; empty for the first page. */
+  readonly path: string
+  /** What it takes to see it; the API refuses whoever has it not. */
+  readonly right: Right
+  /** The route of the API that it stands on: without it there is no such page. */
+  readonly route: `/api/${string}`
+  readonly render: (visit: Visit) => Effect.Effect<Screen, PublicError>
+  /** By the field `action` of the form. */
+  readonly actions?: Readonly<Record<string, FormAction>>
+}

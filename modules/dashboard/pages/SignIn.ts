@@ -1,0 +1,53 @@
+/** The pages for whoever is not signed in. */
+import { type Html, html, pathUrl } from "../../../runtime/pages/Html.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
+import { note } from "./Elements.ts"
+import type { Texts } from "./Texts.ts"
+
+/** What the pages need to know. */
+export interface SignInView {
+  readonly texts: Texts
+  /** Path of the public URL, without a slash at its end. */
+  readonly base: string
+  /** Where the visitor goes afterwards. */
+  readonly next: string
+  readonly error: PublicError | null
+  /** The address where passkeys work, where the page was opened by an address of numbers; null: they work here. */
+  readonly nameAddress: string | null
+}
+
+const fault = ({ error }: SignInView) => error !== null && note("bad", error.message, "alert")
+
+const next = ({ next: path }: SignInView) => html`<input type="hidden" name="next" value="${path}">`
+
+/** All ways to sign in. Passkeys take the script; a link and a recovery code do not. */
+export const signInBody = (view: SignInView): Html => {
+  const { base, nameAddress, texts: { signIn } } = view
+  return html`<p>${signIn.hello}</p>${fault(view)}${
+    nameAddress === null
+      ? html`<button class="main" data-passkey="${`${base}/dashboard/signin/passkey`}" data-next="${view.next}" hidden>${signIn.passkey}</button>
+      <noscript>${note("plain", signIn.needsScript)}</noscript><p id="said" role="status"></p>`
+      : note("warn", signIn.byAddress(nameAddress))
+  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  <details><summary>${signIn.recovery}</summary>
+    <form method="post" action="${pathUrl(`${base}/dashboard/signin/recovery`)}" class="stack">${next(view)}
+      <label class="f">${signIn.email}<input type="email" name="email" required autocomplete="username"></label>
+      <label class="f">${signIn.code}<input name="code" required autocomplete="one-time-code"></label>
+      <div class="row end"><button>${signIn.useCode}</button></div>
+    </form>
+  </details>`
+}
+
+/** The token of a link is in its fragment, which no server sees: the script puts it into the form, or a person does. */
+const linkForm = (view: SignInView): Html => {
+  const { base, texts: { signIn } } = view
+  return html`<form method="post" action="${pathUrl(`${base}/dashboard/signin/link`)}" class="stack" data-link="1">${
+    next(view)
+  }
+    <p>${signIn.linkText}</p>
+    <label class="f">${signIn.token}<input name="token" required autocomplete="off" spellcheck="false"></label>
+    <div class="row end"><button class="main">${signIn.go}</button></div>
+  </form>`
+}
+
+export const linkBody = (view: SignInView): Html => html`${fault(view)}${linkForm(view)}`
