@@ -17,7 +17,7 @@ import { TeamSessions } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
 import { makeFrames } from "./handlers/Frames.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
-import type { Query, Visit } from "./pages/Page.ts"
+import type { Screen, Visit } from "./pages/Page.ts"
 import { page as renderPage, plainPage, refusal } from "./pages/Shell.ts"
 import { en } from "./pages/texts/en.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
@@ -92,11 +92,7 @@ const makeVisits = Effect.gen(function*() {
     return { visit, found }
   })
 
-  const show = Effect.fnUntraced(function*(
-    request: HttpServerRequest.HttpServerRequest,
-    { found, visit }: { readonly visit: Visit; readonly found: FoundPage }
-  ) {
-    const screen = yield* found.page.render(visit)
+  const send = (request: HttpServerRequest.HttpServerRequest, visit: Visit, screen: Screen): Response => {
     const text = renderPage(visit, screen, {
       assets: frames.assets,
       sections: sectionsFor(builtPaths, visit.may, visit.serves),
@@ -104,7 +100,12 @@ const makeVisits = Effect.gen(function*() {
       signOut: pathUrl(`${base}/dashboard/signout`)
     })
     return frames.send(request, text, visit.refused === null ? 200 : statusOf(visit.refused.error.code))
-  })
+  }
+
+  const show = (
+    request: HttpServerRequest.HttpServerRequest,
+    { found, visit }: { readonly visit: Visit; readonly found: FoundPage }
+  ) => Effect.map(found.page.render(visit), (screen) => send(request, visit, screen))
 
   const toSignIn = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
@@ -146,8 +147,12 @@ const makeVisits = Effect.gen(function*() {
             return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
           }
           return yield* Effect.matchEffect(action(visit, form), {
-            onSuccess: ({ notice, path, query }) =>
-              Effect.succeed(frames.seeOther(visit.at(path, { ...query, notice } as Query).toString())),
+            onSuccess: (after) =>
+              Effect.succeed(
+                "screen" in after
+                  ? send(request, visit, after.screen)
+                  : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
+              ),
             onFailure: (error) => show(request, { found, visit: { ...visit, refused: { error, form } } })
           })
         })

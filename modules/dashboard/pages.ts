@@ -1,12 +1,44 @@
 /** The pages there are, by their paths. A page is a file in `pages/` and a line here. */
-import { newInvoice, payments } from "./pages/Payments.ts"
+import { balances } from "./pages/Balances.ts"
+import { batch, batches, collect } from "./pages/Batches.ts"
+import { event, events } from "./pages/Events.ts"
+import { keys } from "./pages/Keys.ts"
 import { overview } from "./pages/Overview.ts"
 import type { Page } from "./pages/Page.ts"
 import { payment } from "./pages/Payment.ts"
+import { newInvoice, payments } from "./pages/Payments.ts"
+import { periods } from "./pages/Periods.ts"
+import { newRefund, refund, refunds } from "./pages/Refunds.ts"
+import { audit, branding, networks, tokens, wallets } from "./pages/Settings.ts"
 import { todo } from "./pages/Todo.ts"
+import { webhook, webhooks } from "./pages/Webhooks.ts"
 
 /** Exact paths before those with a parameter. */
-export const pages: ReadonlyArray<Page> = [overview, payments, newInvoice, payment, todo]
+export const pages: ReadonlyArray<Page> = [
+  overview,
+  payments,
+  newInvoice,
+  payment,
+  newRefund,
+  todo,
+  refunds,
+  refund,
+  batches,
+  batch,
+  collect,
+  balances,
+  periods,
+  webhooks,
+  webhook,
+  events,
+  event,
+  keys,
+  tokens,
+  wallets,
+  branding,
+  audit,
+  networks
+]
 
 export interface FoundPage {
   readonly page: Page

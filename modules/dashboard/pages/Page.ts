@@ -60,8 +60,13 @@ export interface AfterForm {
   readonly notice: NoticeName | null
 }
 
+/** What is shown once and never again, such as a new key: the answer to the form itself. */
+export interface ShownOnce {
+  readonly screen: Screen
+}
+
 /** What a form of a page does. The API checks who may: a page decides nothing. */
-export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm, PublicError>
+export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm | ShownOnce, PublicError>
 
 export interface Page {
   /** Below the merchant and its environment: `payments`, `payments/:id`; empty for the first page. */

@@ -82,7 +82,7 @@ const top = (visit: Visit, elsewhere: (environment: "mainnet" | "devnet") => Url
       <span class="name"><bdi>${session.name}</bdi><small class="visually-hidden">, ${
     texts.roles[membership.role]
   }</small></span></p>
-    <form method="post" action="${signOut}"><button class="mini">${texts.signOut}</button></form>
+    <form class="out" method="post" action="${signOut}"><button class="mini">${texts.signOut}</button></form>
   </header>`
 }
 
@@ -106,7 +106,7 @@ export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections
     `${screen.title} · ${membership.merchantName} · Tillwire`,
     assets,
     null,
-    html`<a class="skip" href="#main">${texts.skip}</a>${menu(visit, sections)}<div class="stack">${
+    html`<a class="skip" href="#main">${texts.skip}</a>${menu(visit, sections)}<div class="frame">${
       environment === "devnet" && html`<p class="test-strip">${texts.testStrip}</p>`
     }${top(visit, elsewhere, signOut)}<main id="main">${
       screen.trail !== undefined

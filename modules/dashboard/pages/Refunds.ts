@@ -1,0 +1,283 @@
+/** Who gets what back: the list, one refund, and the making of one. */
+import { Effect } from "effect"
+import { attribute, type Html, html, webUrl } from "../../../runtime/pages/Html.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
+import { parseUnits } from "../../../schemas/Money.ts"
+import { networks } from "../../../schemas/Network.ts"
+import { type Refund, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import type { List } from "../service.ts"
+import {
+  card,
+  chip,
+  type Column,
+  cursorOf,
+  facts,
+  field,
+  foreign,
+  form,
+  networkName,
+  note,
+  pager,
+  select,
+  shortHash,
+  shortId,
+  table,
+  timeOf,
+  tokenAmount,
+  type Tone,
+  typed,
+  usd
+} from "./Elements.ts"
+import type { Page, Screen, Visit } from "./Page.ts"
+
+type RefundRow = typeof Refund.Encoded
+
+const pageSize = 25
+
+/** Decimals of a dollar that the service counts: thousandths. */
+const usdDecimals = 3
+
+const toneOf = ({ status }: RefundRow): Tone =>
+  status === "succeeded" ? "good" : status === "failed" ? "bad" : status === "canceled" || status === "expired"
+    ? "plain"
+    : "warn"
+
+const stateOf = (visit: Visit, refund: RefundRow): Html =>
+  chip(toneOf(refund), visit.texts.refunds.statuses[refund.status])
+
+/** A chain's address or hash in full, in parts of four, so that each can be compared. */
+const wholeAddress = (text: string): Html =>
+  html`<span class="mono wrap">${text.match(/.{1,4}/gu)?.join(" ") ?? text}</span>`
+
+const columns = (visit: Visit): ReadonlyArray<Column<RefundRow>> => {
+  const { fields } = visit.texts
+  return [
+    {
+      title: fields.number,
+      cell: ({ id }) => html`<a class="mono" href="${visit.at(`refunds/${id}`)}">${shortId(id)}</a>`
+    },
+    { title: fields.amount, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },
+    { title: fields.token, cell: ({ token_amount, token_symbol }) => tokenAmount(visit, token_amount, token_symbol) },
+    { title: fields.network, cell: ({ network }) => networkName(network) },
+    {
+      title: fields.to,
+      cell: ({ destination_address: to }) => to !== null && html`<span class="mono">${shortHash(to)}</span>`
+    },
+    { title: fields.state, cell: (refund) => stateOf(visit, refund) },
+    { title: fields.time, isNumber: true, cell: ({ created_at }) => timeOf(visit, created_at) }
+  ]
+}
+
+export const refunds: Page = {
+  path: "refunds",
+  right: "payments:read",
+  route: "/api/v1/refunds",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, query, texts } = visit
+    const status = query.get("status") ?? ""
+    const found = yield* api.get<List<RefundRow>>("/api/v1/refunds", { limit: pageSize, status, ...cursorOf(visit) })
+    const options = [
+      { value: "", label: texts.lists.all },
+      ...RefundStatus.literals.map((value) => ({ value, label: texts.refunds.statuses[value] }))
+    ]
+    return {
+      title: texts.sections.refunds,
+      body: html`<form class="filters">${
+        select({ name: "status", label: texts.fields.state, options, value: status })
+      }<button>${texts.lists.filter}</button></form>${
+        card(
+          null,
+          found.data.length === 0
+            ? html`<p>${texts.lists.nothing}</p>`
+            : html`${table(texts.sections.refunds, columns(visit), found.data)}${
+              pager(visit, found.data, found.has_more)
+            }`
+        )
+      }`
+    }
+  })
+}
+
+const actsOf = (visit: Visit, { destination_address: to, status }: RefundRow): Html => {
+  const { refunds: words } = visit.texts
+  const button = (action: string, text: string, kind: "main" | "danger" | null) =>
+    form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`)
+  return html`${
+    visit.may("refunds:create") && status === "awaiting_destination" && button("claim_link", words.claimLink, null)
+  }${
+    visit.may("refunds:create") && (status === "awaiting_destination" || status === "pending_approval")
+    && button("cancel", words.cancel, "danger")
+  }${visit.may("refunds:create") && status === "failed" && button("retry", words.retry, null)}${
+    visit.may("refunds:approve") && status === "pending_approval" && to !== null &&
+    button("approve", words.approve, "main")
+  }`
+}
+
+const refundScreen = (visit: Visit, refund: RefundRow, more: Html | null = null): Screen => {
+  const { fields, refunds: words, sections } = visit.texts
+  return {
+    title: `${usd(visit, refund.amount_decimal)} ${words.back}`,
+    trail: { text: sections.refunds, path: "refunds" },
+    state: stateOf(visit, refund),
+    acts: actsOf(visit, refund),
+    body: html`${more}${
+      card(
+        null,
+        facts([
+          [fields.amount, usd(visit, refund.amount_decimal)],
+          [words.fee, refund.fee === 0 ? null : usd(visit, refund.fee_decimal)],
+          [fields.token, tokenAmount(visit, refund.token_amount, refund.token_symbol)],
+          [fields.network, networkName(refund.network)],
+          [fields.to, refund.destination_address !== null && wholeAddress(refund.destination_address)],
+          [fields.transaction, refund.tx_hash !== null && wholeAddress(refund.tx_hash)],
+          [words.failure, foreign(refund.failure_code)],
+          [fields.reason, words.reasons[refund.reason]],
+          [
+            fields.invoice,
+            refund.invoice_id !== null
+            && html`<a class="mono" href="${visit.at(`payments/${refund.invoice_id}`)}">${
+              shortId(refund.invoice_id)
+            }</a>`
+          ],
+          [fields.created, timeOf(visit, refund.created_at)],
+          [fields.number, html`<span class="mono wrap">${refund.id}</span>`]
+        ])
+      )
+    }`
+  }
+}
+
+/** The link by which the payor says where the money goes: shown this once. */
+const claimLinkCard = (visit: Visit, refund: RefundRow): Html | null => {
+  const link = webUrl(refund.claim_url)
+  const { refunds: words } = visit.texts
+  return link === null ? null : card(
+    words.claimLink,
+    html`${
+      note("warn", words.claimLinkText)
+    }<p><a class="mono wrap" href="${link}" rel="noreferrer">${refund.claim_url}</a></p>`
+  )
+}
+
+const act = (verb: "approve" | "cancel" | "retry", notice: "refund_approved" | "refund_canceled" | "saved") =>
+  Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
+    const id = visit.params["id"] ?? ""
+    yield* visit.api.send("POST", `/api/v1/refunds/${encodeURIComponent(id)}/${verb}`, undefined, sent.get("form_key"))
+    return { path: `refunds/${id}`, notice }
+  })
+
+export const refund: Page = {
+  path: "refunds/:id",
+  right: "payments:read",
+  route: "/api/v1/refunds",
+  render: (visit) =>
+    Effect.map(
+      visit.api.get<RefundRow>(`/api/v1/refunds/${encodeURIComponent(visit.params["id"] ?? "")}`),
+      (found) => refundScreen(visit, found)
+    ),
+  actions: {
+    approve: act("approve", "refund_approved"),
+    cancel: act("cancel", "refund_canceled"),
+    retry: act("retry", "saved"),
+    claim_link: Effect.fnUntraced(function*(visit, sent) {
+      const id = visit.params["id"] ?? ""
+      const made = yield* visit.api.send<RefundRow>(
+        "POST",
+        `/api/v1/refunds/${encodeURIComponent(id)}/claim-link`,
+        undefined,
+        sent.get("form_key")
+      )
+      return { screen: refundScreen(visit, made, claimLinkCard(visit, made)) }
+    })
+  }
+}
+
+/** Dollars as people type them, in usd_millis. */
+const readDollars = (text: string | null): Effect.Effect<number, PublicError> => {
+  const amount = parseUnits((text ?? "").trim().replace(/^\$/u, ""), usdDecimals)
+  return amount === undefined || amount === 0n || amount > BigInt(Number.MAX_SAFE_INTEGER)
+    ? Effect.fail(publicError("VALIDATION_ERROR", {
+      message: "Dollars with at most three decimals, for example 12.50",
+      param: "amount_usd"
+    }))
+    : Effect.succeed(Number(amount))
+}
+
+const modes = ["full", "overpaid", "remaining", "custom"] as const
+
+const pick = (visit: Visit, name: string, value: string, chosen: string, title: string, text: string): Html =>
+  html`<label class="pick"><input type="radio" name="${name}" value="${value}" required${
+    attribute("checked", typed(visit, name, chosen) === value)
+  }><b>${title}</b><span class="soft">${text}</span></label>`
+
+export const newRefund: Page = {
+  path: "payments/:id/refund",
+  right: "refunds:create",
+  route: "/api/v1/refunds",
+  render: (visit) => {
+    const { refunds: words, sections } = visit.texts
+    return Effect.succeed({
+      title: words.make,
+      trail: { text: sections.payments, path: `payments/${visit.params["id"]}` },
+      body: card(
+        null,
+        form(
+          visit,
+          "create",
+          html`<div class="stack"><fieldset><legend>${words.howMuch}</legend>${
+            modes.map((mode) => pick(visit, "amount_mode", mode, "full", words.modes[mode], words.modeTexts[mode]))
+          }</fieldset>${
+            field(visit, { name: "amount_usd", label: words.dollars, maxLength: 12, hint: words.dollarsHint })
+          }
+          <fieldset><legend>${words.whereTo}</legend>${
+            pick(visit, "where", "claim", "claim", words.byLink, words.byLinkText)
+          }${pick(visit, "where", "saved", "claim", words.bySaved, words.bySavedText)}${
+            pick(visit, "where", "address", "claim", words.byAddress, words.byAddressText)
+          }</fieldset>${
+            select({
+              name: "network",
+              label: visit.texts.fields.network,
+              value: typed(visit, "network"),
+              options: [{ value: "", label: "" }, ...networks.map((value) => ({ value, label: networkName(value)! }))]
+            })
+          }${field(visit, { name: "address", label: words.address, maxLength: 255 })}${
+            select({
+              name: "fee_bearer",
+              label: words.feeBearer,
+              value: typed(visit, "fee_bearer", "merchant"),
+              options: [{ value: "merchant", label: words.feeMerchant }, { value: "payor", label: words.feePayor }]
+            })
+          }${
+            select({
+              name: "reason",
+              label: visit.texts.fields.reason,
+              value: typed(visit, "reason", "requested_by_customer"),
+              options: RefundReason.literals.map((value) => ({ value, label: words.reasons[value] }))
+            })
+          }<div class="row end"><button class="main">${words.create}</button></div></div>`
+        )
+      )
+    })
+  },
+  actions: {
+    create: Effect.fnUntraced(function*(visit, sent) {
+      const invoiceId = visit.params["id"] ?? ""
+      const where = sent.get("where")
+      const mode = sent.get("amount_mode") ?? "full"
+      const created = yield* visit.api.send<RefundRow>("POST", "/api/v1/refunds", {
+        invoice_id: invoiceId,
+        amount_mode: mode,
+        ...(mode === "custom" ? { amount: yield* readDollars(sent.get("amount_usd")) } : {}),
+        reason: sent.get("reason") ?? "",
+        fee_bearer: sent.get("fee_bearer") ?? "",
+        ...(where === "claim" ? { destination: "claim" } : {}),
+        ...(where === "address"
+          ? { destination: { network: sent.get("network") ?? "", address: (sent.get("address") ?? "").trim() } }
+          : {})
+      }, sent.get("form_key"))
+      return created.claim_url === null
+        ? { path: `refunds/${created.id}`, notice: "refund_created" }
+        : { screen: refundScreen(visit, created, claimLinkCard(visit, created)) }
+    })
+  }
+}

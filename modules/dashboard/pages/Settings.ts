@@ -1,0 +1,277 @@
+/** What is accepted, where it is received, how networks are, and who did what: pages that mostly show. */
+import { Effect } from "effect"
+import { html } from "../../../runtime/pages/Html.ts"
+import type { Network } from "../../../schemas/Network.ts"
+import type { List } from "../service.ts"
+import {
+  card,
+  chip,
+  cursorOf,
+  facts,
+  field,
+  foreign,
+  form,
+  networkName,
+  note,
+  pager,
+  table,
+  timeOf,
+  typed
+} from "./Elements.ts"
+import type { Page } from "./Page.ts"
+
+interface TokenRow {
+  readonly id: number
+  readonly token_symbol: string
+  readonly token_name: string
+  readonly network: Network
+  readonly is_blocked: boolean
+}
+
+export const tokens: Page = {
+  path: "tokens",
+  right: "payments:read",
+  route: "/api/v1/merchant/tokens",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, texts: { fields, settings: words, sections } } = visit
+    const found = yield* api.get<{ readonly acceptance_policy: string; readonly tokens: ReadonlyArray<TokenRow> }>(
+      "/api/v1/merchant/tokens"
+    )
+    return {
+      title: sections.tokens,
+      body: html`${note("plain", words.tokensKeep)}${
+        card(
+          words.policies[found.acceptance_policy as keyof typeof words.policies] ?? found.acceptance_policy,
+          table(sections.tokens, [
+            {
+              title: fields.token,
+              cell: ({ token_name, token_symbol }) => html`<b>${token_symbol}</b> ${foreign(token_name)}`
+            },
+            { title: fields.network, cell: ({ network }) => networkName(network) },
+            {
+              title: fields.state,
+              cell: ({ is_blocked }) => is_blocked ? chip("plain", words.blocked) : chip("good", words.accepted)
+            },
+            {
+              title: "",
+              cell: ({ id, is_blocked }) =>
+                visit.may("settings:write")
+                && form(
+                  visit,
+                  is_blocked ? "accept" : "block",
+                  html`<input type="hidden" name="token" value="${id}"><button class="mini">${
+                    is_blocked ? words.accept : words.block
+                  }</button>`
+                )
+            }
+          ], found.tokens)
+        )
+      }`
+    }
+  }),
+  actions: {
+    block: Effect.fnUntraced(function*(visit, sent) {
+      const id = encodeURIComponent(sent.get("token") ?? "")
+      yield* visit.api.send("POST", `/api/v1/merchant/tokens/${id}/block`, { blocked: true }, null)
+      return { path: "tokens", notice: "saved" }
+    }),
+    accept: Effect.fnUntraced(function*(visit, sent) {
+      const id = encodeURIComponent(sent.get("token") ?? "")
+      yield* visit.api.send("POST", `/api/v1/merchant/tokens/${id}/block`, { blocked: false }, null)
+      return { path: "tokens", notice: "saved" }
+    })
+  }
+}
+
+interface WalletRow {
+  readonly family: string
+  readonly kind: string
+  readonly value_preview: string
+  readonly first_addresses: ReadonlyArray<string>
+  readonly next_index: number | null
+  readonly highest_used_index: number | null
+  readonly created_at: number
+}
+
+export const wallets: Page = {
+  path: "wallets",
+  right: "payments:read",
+  route: "/api/v1/merchant/wallets",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, texts: { fields, settings: words, sections } } = visit
+    const found = yield* api.get<{ readonly wallets: ReadonlyArray<WalletRow> }>("/api/v1/merchant/wallets")
+    return {
+      title: sections.wallets,
+      body: found.wallets.length === 0 ?
+        card(null, html`<p>${words.noWallets}</p>`) :
+        html`${
+          found.wallets.map((wallet) =>
+            card(
+              words.families[wallet.family as keyof typeof words.families] ?? wallet.family,
+              html`${
+                facts([
+                  [words.kind, wallet.kind],
+                  [words.value, html`<span class="mono wrap">${wallet.value_preview}</span>`],
+                  [words.nextIndex, wallet.next_index],
+                  [words.highestIndex, wallet.highest_used_index],
+                  [fields.created, timeOf(visit, wallet.created_at)]
+                ])
+              }${
+                wallet.first_addresses.length > 0
+                && html`<h3>${words.compare}</h3><ol>${
+                  wallet.first_addresses.map((address) => html`<li class="mono wrap">${address}</li>`)
+                }</ol>`
+              }`
+            )
+          )
+        }`
+    }
+  })
+}
+
+interface MerchantSettingsRow {
+  readonly branding: {
+    readonly name: string
+    readonly accent: string
+    readonly support_email: string | null
+    readonly allow_restart: boolean
+  }
+}
+
+export const branding: Page = {
+  path: "branding",
+  right: "payments:read",
+  route: "/api/v1/merchant/settings",
+  render: Effect.fnUntraced(function*(visit) {
+    const { texts: { settings: words, sections } } = visit
+    const { branding: look } = yield* visit.api.get<MerchantSettingsRow>("/api/v1/merchant/settings")
+    return {
+      title: sections.branding,
+      body: card(
+        null,
+        visit.may("settings:write")
+          ? form(
+            visit,
+            "save",
+            html`<div class="stack">${
+              field(visit, { name: "name", label: words.name, value: look.name, required: true, maxLength: 255 })
+            }${
+              field(visit, {
+                name: "accent",
+                label: words.accent,
+                value: look.accent,
+                hint: words.accentHint,
+                maxLength: 7
+              })
+            }${
+              field(visit, {
+                name: "support_email",
+                label: words.supportEmail,
+                type: "email",
+                value: look.support_email
+              })
+            }<div class="row end"><button class="main">${words.save}</button></div></div>`
+          )
+          : facts([[words.name, look.name], [words.accent, look.accent], [words.supportEmail, look.support_email]])
+      )
+    }
+  }),
+  actions: {
+    save: Effect.fnUntraced(function*(visit, sent) {
+      const email = (sent.get("support_email") ?? "").trim()
+      yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
+        branding: {
+          name: sent.get("name") ?? "",
+          accent: (sent.get("accent") ?? "").trim().toLowerCase(),
+          support_email: email === "" ? null : email
+        }
+      }, sent.get("form_key"))
+      return { path: "branding", notice: "saved" }
+    })
+  }
+}
+
+interface NetworkRow {
+  readonly network: Network
+  readonly healthy: boolean
+  readonly condition: string
+  readonly message: string
+  readonly head_height: number | null
+  readonly head_time: number | null
+}
+
+export const networks: Page = {
+  path: "networks",
+  right: "payments:read",
+  route: "/api/v1/networks/status",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, environment, texts: { fields, settings: words, sections } } = visit
+    const found = yield* api.get<List<NetworkRow>>("/api/v1/networks/status", { environment })
+    return {
+      title: sections.networks,
+      body: card(
+        null,
+        table(sections.networks, [
+          { title: fields.network, cell: ({ network }) => networkName(network) },
+          { title: fields.state, cell: ({ condition, healthy }) => chip(healthy ? "good" : "bad", condition) },
+          { title: words.means, cell: ({ message }) => message },
+          { title: words.head, isNumber: true, cell: ({ head_height }) => head_height },
+          { title: fields.time, cell: ({ head_time }) => timeOf(visit, head_time) }
+        ], found.data)
+      )
+    }
+  })
+}
+
+interface AuditRow {
+  readonly id: string
+  readonly actor: string
+  readonly action: string
+  readonly subject: { readonly object: string; readonly id: string }
+  readonly before: object
+  readonly after: object
+  readonly created_at: number
+  readonly hash: string
+}
+
+const pageSize = 25
+
+export const audit: Page = {
+  path: "audit",
+  right: "account:write",
+  route: "/api/v1/audit-log",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, query, texts: { audit: words, fields, lists, sections } } = visit
+    const action = query.get("action") ?? ""
+    const found = yield* api.get<List<AuditRow>>("/api/v1/audit-log", { limit: pageSize, action, ...cursorOf(visit) })
+    return {
+      title: sections.audit,
+      body: html`<form class="filters"><label class="inlinelabel">${words.action}<input name="action" value="${
+        typed(visit, "action", action)
+      }" placeholder="exception.resolve"></label><button>${lists.filter}</button></form>${
+        card(
+          null,
+          found.data.length === 0 ? html`<p>${lists.nothing}</p>` : html`${
+            table(sections.audit, [
+              { title: fields.time, cell: ({ created_at }) => timeOf(visit, created_at) },
+              { title: words.who, cell: ({ actor }) => foreign(actor) },
+              { title: words.action, cell: ({ action: name }) => name },
+              { title: words.what, cell: ({ subject }) => `${subject.object} ${subject.id.slice(-8)}` },
+              {
+                title: words.change,
+                cell: ({ after, before }) =>
+                  html`<details><summary>${words.show}</summary><pre tabindex="0">${
+                    JSON.stringify({ before, after }, null, 2)
+                  }</pre></details>`
+              },
+              {
+                title: words.hash,
+                cell: ({ hash }) => html`<span class="mono" title="${hash}">${hash.slice(0, 8)}</span>`
+              }
+            ], found.data)
+          }${pager(visit, found.data, found.has_more)}`
+        )
+      }`
+    }
+  })
+}
