@@ -1190,6 +1190,10 @@ CREATE INDEX refunds_newest_by_status ON public.refunds USING btree (merchant_id
 
 CREATE UNIQUE INDEX refunds_one_of_exception ON public.refunds USING btree (merchant_id, ((terms ->> 'exceptionId'::text))) WHERE ((invoice_id IS NULL) AND (status <> ALL (ARRAY['canceled'::text, 'expired'::text])));
 
+-- modules/search
+
+CREATE INDEX invoice_payments_by_transaction ON public.invoice_payments USING btree (merchant_id, tx_hash);
+
 -- modules/settings
 
 CREATE TABLE merchant_settings (

@@ -25,6 +25,7 @@ import { PaymentsApi } from "../payments/api.ts"
 import { QuotesApi } from "../quotes/api.ts"
 import { ReconciliationApi } from "../reconciliation/api.ts"
 import { RefundsApi } from "../refunds/api.ts"
+import { SearchApi } from "../search/api.ts"
 import { SettingsApi } from "../settings/api.ts"
 import { StreamsApi } from "../streams/api.ts"
 import { TeamApi } from "../team/api.ts"
@@ -56,6 +57,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(BatchesApi)
   .addHttpApi(ExceptionsApi)
   .addHttpApi(RefundsApi)
+  .addHttpApi(SearchApi)
   .addHttpApi(WebhooksApi)
   .addHttpApi(StreamsApi)
 

@@ -1132,6 +1132,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find what a text names
+         * @description Newest first, at most 20. Only exact matches: nothing is guessed.
+         */
+        get: operations["search.search"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/audit-log": {
         parameters: {
             query?: never;
@@ -11053,6 +11073,48 @@ export interface components {
                 secret: string;
                 /** @description Until when deliveries carry the old secret's signature too; null without an overlap */
                 previous_secret_expires_at: number | null;
+            };
+        };
+        SearchResult: {
+            /** @constant */
+            object: "search_result";
+            /**
+             * @description What was found. More may be added
+             * @enum {string}
+             */
+            kind: "invoice" | "event" | "exception" | "refund" | "batch" | "webhook_endpoint" | "webhook_delivery" | "balance_transaction";
+            id: string;
+            /**
+             * @description What of it was looked for
+             * @enum {string}
+             */
+            matched: "id" | "transaction" | "address" | "amount" | "customer";
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "object": "search_result",
+         *             "kind": "invoice",
+         *             "id": "550e8400-e29b-41d4-a716-446655440000",
+         *             "matched": "transaction"
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        SearchResults: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["SearchResult"][];
+                has_more: boolean;
             };
         };
         /**
@@ -21532,6 +21594,122 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
+        };
+    };
+    "search.search": {
+        parameters: {
+            query: {
+                /** @description An id or its last eight characters, a transaction's hash, an address, an amount in dollars, or a customer */
+                q: string;
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description SearchResults */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "object": "search_result",
+                     *             "kind": "invoice",
+                     *             "id": "550e8400-e29b-41d4-a716-446655440000",
+                     *             "matched": "transaction"
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["SearchResults"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
         };
     };
     "audit.list": {

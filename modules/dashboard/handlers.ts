@@ -105,7 +105,11 @@ const makeVisits = Effect.gen(function*() {
   const show = (
     request: HttpServerRequest.HttpServerRequest,
     { found, visit }: { readonly visit: Visit; readonly found: FoundPage }
-  ) => Effect.map(found.page.render(visit), (screen) => send(request, visit, screen))
+  ) =>
+    Effect.map(found.page.render(visit), (screen) =>
+      screen.goTo === undefined
+        ? send(request, visit, screen)
+        : frames.seeOther(visit.at(screen.goTo.path, screen.goTo.query).toString()))
 
   const toSignIn = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))

@@ -9,6 +9,7 @@ import { payment } from "./pages/Payment.ts"
 import { newInvoice, payments } from "./pages/Payments.ts"
 import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
+import { search } from "./pages/Search.ts"
 import { audit, branding, networks, tokens, wallets } from "./pages/Settings.ts"
 import { todo } from "./pages/Todo.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
@@ -37,7 +38,8 @@ export const pages: ReadonlyArray<Page> = [
   wallets,
   branding,
   audit,
-  networks
+  networks,
+  search
 ]
 
 export interface FoundPage {

@@ -51,6 +51,8 @@ export interface Screen {
   /** Beside the heading: the state of what is shown. */
   readonly state?: Content
   readonly body: Content
+  /** Where whoever asked for this page is led at once; absent: it is shown. */
+  readonly goTo?: { readonly path: string; readonly query?: Query }
 }
 
 /** Where a form leads, and what is said there. */

@@ -426,6 +426,13 @@ export const en = {
     means: "What it means",
     head: "Newest block"
   },
+  found: {
+    title: "Search",
+    nothing: (text: string) => `Nothing found for “${text}”.`,
+    hint: "An invoice's number or its end, a transaction, an address, an amount like 49.99, or a customer.",
+    kind: "What",
+    matched: "Found by"
+  },
   audit: { who: "Who", what: "What", action: "Did", change: "Change", show: "Show", hash: "Hash" },
   todo: {
     nothing: "Nothing to decide.",

@@ -1,0 +1,60 @@
+/** Search between the wire and `repo.ts`. */
+import { Effect } from "effect"
+import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
+import * as Operations from "../../runtime/Operations.ts"
+import { SearchApi, type SearchResult } from "./api.ts"
+import { makeRepo, type SearchScope } from "./repo.ts"
+import { maximumResults, type Reading, readingsOf } from "./rules.ts"
+
+type Result = typeof SearchResult.Type
+
+const invoiceResult = (matched: Result["matched"]) => (id: string): Result => ({
+  object: "search_result",
+  kind: "invoice",
+  id,
+  matched
+})
+
+export const handlers = Operations.group(
+  SearchApi,
+  "search",
+  Effect.fn(function*(group) {
+    const repo = yield* makeRepo
+
+    const find = (scope: SearchScope, reading: Reading): Effect.Effect<ReadonlyArray<Result>> => {
+      const invoices = (found: Effect.Effect<ReadonlyArray<string>>, matched: Result["matched"]) =>
+        Effect.map(found, (ids) => ids.map(invoiceResult(matched)))
+      switch (reading.form) {
+        case "object":
+          // Whether there is one is told by the object's own route, to whoever may read it.
+          return Effect.succeed([{ object: "search_result", kind: reading.object, id: reading.id, matched: "id" }])
+        case "invoice":
+          return invoices(repo.byId(scope, reading.id), "id")
+        case "invoice_end":
+          return invoices(repo.byEnd(scope, reading.end), "id")
+        case "transaction":
+          return invoices(repo.byTransaction(scope, reading.hashes), "transaction")
+        case "address":
+          return invoices(repo.byTarget(scope, reading.targets), "address")
+        case "amount":
+          return invoices(repo.byAmount(scope, reading.usdMillis), "amount")
+        case "customer":
+          return invoices(repo.byCustomer(scope, reading.id), "customer")
+      }
+    }
+
+    return group.handle(
+      "search",
+      Effect.fnUntraced(function*({ query }) {
+        const principal = yield* requireMerchantScope
+        const environment = yield* readEnvironment(principal, query.environment)
+        const scope = { merchantId: principal.merchantId, environment, limit: maximumResults + 1 }
+        const found = yield* Effect.forEach(readingsOf(query.q, environment), (reading) => find(scope, reading))
+        const distinct = [...new Map(found.flat().map((result) => [`${result.kind} ${result.id}`, result])).values()]
+        const data = distinct.slice(0, maximumResults)
+        const list = { object: "list", data, has_more: distinct.length > maximumResults }
+        return jsonText(JSON.stringify({ success: true, data: list }))
+      })
+    )
+  })
+)
