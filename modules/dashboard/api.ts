@@ -20,6 +20,8 @@ export class SignInPagesGroup extends HttpApiGroup.make("sign-in-pages").add(
   HttpApiEndpoint.get("signIn", "/dashboard/signin", { success: html, error: refusals }),
   HttpApiEndpoint.get("link", "/dashboard/signin/link", { success: html, error: refusals }),
   HttpApiEndpoint.post("useLink", "/dashboard/signin/link", { success: html, error: refusals }),
+  HttpApiEndpoint.get("invitation", "/dashboard/invitation", { success: html, error: refusals }),
+  HttpApiEndpoint.post("acceptInvitation", "/dashboard/invitation", { success: html, error: refusals }),
   HttpApiEndpoint.post("useRecovery", "/dashboard/signin/recovery", { success: html, error: refusals }),
   HttpApiEndpoint.post("passkeyOptions", "/dashboard/signin/passkey-options", { success: plain, error: refusals }),
   HttpApiEndpoint.post("usePasskey", "/dashboard/signin/passkey", { success: plain, error: refusals }),

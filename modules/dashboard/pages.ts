@@ -11,6 +11,7 @@ import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
 import { search } from "./pages/Search.ts"
 import { audit, branding, networks, tokens, wallets } from "./pages/Settings.ts"
+import { team } from "./pages/Team.ts"
 import { todo } from "./pages/Todo.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
 
@@ -37,6 +38,7 @@ export const pages: ReadonlyArray<Page> = [
   tokens,
   wallets,
   branding,
+  team,
   audit,
   networks,
   search

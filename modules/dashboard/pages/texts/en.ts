@@ -433,6 +433,32 @@ export const en = {
     kind: "What",
     matched: "Found by"
   },
+  team: {
+    members: "Members",
+    alone: "You are alone here. Invite a second person, so that money takes two.",
+    name: "Name",
+    email: "E-mail",
+    emailHint: "Nothing is sent to it: you give the link yourself",
+    role: "Role",
+    joined: "Since",
+    change: "Change",
+    remove: "Remove",
+    invite: "Invite a person",
+    invited: "The invitation is made",
+    invitedText: "Give this link to the person yourself. It is for one use within seven days, and shown this once.",
+    invitations: "Invitations",
+    revoke: "Revoke",
+    invitationStates: {
+      waiting: "Waits for a second owner",
+      open: "Open",
+      accepted: "Accepted",
+      revoked: "Revoked",
+      expired: "Expired"
+    },
+    joinTitle: "Join the team",
+    joinText: "Say how the others know you. You are signed in afterwards.",
+    join: "Join"
+  },
   audit: { who: "Who", what: "What", action: "Did", change: "Change", show: "Show", hash: "Hash" },
   todo: {
     nothing: "Nothing to decide.",
