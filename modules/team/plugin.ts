@@ -16,6 +16,7 @@ import { pruneTeamSignIns } from "./service/Pruning.ts"
 
 export {
   type AcceptedInvitation,
+  type Acceptor,
   type Membership,
   type OpenedSession,
   type TeamSession,

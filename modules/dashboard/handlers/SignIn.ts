@@ -9,10 +9,10 @@ import { queryOf } from "../../../runtime/http/Query.ts"
 import * as Operations from "../../../runtime/Operations.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../../schemas/Errors.ts"
-import { type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
+import { type Acceptor, type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
 import { DashboardApi } from "../api.ts"
 import { plainPage } from "../pages/Shell.ts"
-import { linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
+import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
 import { makeFrames } from "./Frames.ts"
@@ -70,6 +70,20 @@ export const signInHandlers = Operations.group(
         error === null ? 200 : statusOf(error.code)
       )
 
+    const showInvitation = (request: Request, error: PublicError | null) =>
+      frames.send(
+        request,
+        plainPage(en, en.team.joinTitle, frames.assets, invitationBody(viewOf(null, error))),
+        error === null ? 200 : statusOf(error.code)
+      )
+
+    /** Makes a member; a new person is signed in by the link that the acceptance made. Null: they are signed in. */
+    const joinBy = Effect.fnUntraced(function*(token: string, acceptor: Acceptor) {
+      const { link } = yield* signIn.accept(token, acceptor)
+      const linkToken = link === null ? null : new URLSearchParams(new URL(link.url).hash.slice(1)).get("t")
+      return linkToken === null ? null : yield* signIn.byLink(linkToken)
+    })
+
     /** A form of ours, counted for its address: whoever guesses is slow. */
     const formOf = Effect.fnUntraced(function*(request: Request) {
       yield* rateLimiter.address(request, "nonce")
@@ -119,6 +133,27 @@ export const signInHandlers = Operations.group(
           return yield* Effect.match(signIn.byLink((form.get("token") ?? "").trim()), {
             onSuccess: (opened) => signedIn(opened, form.get("next")),
             onFailure: (error) => showLink(request, form.get("next"), error)
+          })
+        })
+      )
+      .handle(
+        "invitation",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          return showInvitation(request, null)
+        })
+      )
+      .handle(
+        "acceptInvitation",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          const name = (form.get("name") ?? "").trim()
+          const session = yield* sessionOf(request)
+          const acceptor = session === null ? { name } : { session }
+          return yield* Effect.match(joinBy((form.get("token") ?? "").trim(), acceptor), {
+            onSuccess: (opened) => opened === null ? frames.seeOther(`${base}/dashboard`) : signedIn(opened, null),
+            onFailure: (error) => showInvitation(request, error)
           })
         })
       )

@@ -53,7 +53,9 @@ const linkForm = (view: SignInView): Html => {
 /** Accepts an invitation: its token is in the fragment as well. */
 export const invitationBody = (view: SignInView): Html => {
   const { base, texts: { signIn, team } } = view
-  return html`${fault(view)}<form method="post" action="${pathUrl(`${base}/dashboard/invitation`)}" class="stack" data-link="1">
+  return html`${fault(view)}<form method="post" action="${
+    pathUrl(`${base}/dashboard/invitation`)
+  }" class="stack" data-link="1">
     <p>${team.joinText}</p>
     <label class="f">${team.name}<input name="name" required maxlength="120" autocomplete="name"></label>
     <label class="f">${signIn.token}<input name="token" required autocomplete="off" spellcheck="false"></label>

@@ -117,7 +117,12 @@ export const team: Page = {
             html`<div class="stack">${
               field(visit, { name: "email", label: words.email, type: "email", hint: words.emailHint, maxLength: 254 })
             }${
-              select({ name: "role", label: words.role, options: roleOptions(visit), value: typed(visit, "role", "support") })
+              select({
+                name: "role",
+                label: words.role,
+                options: roleOptions(visit),
+                value: typed(visit, "role", "support")
+              })
             }<div class="row end"><button class="main">${words.invite}</button></div></div>`
           )
         )

@@ -391,6 +391,7 @@ export const en = {
       seen: "Seen",
       paid: "Done",
       lapsed: "Can be signed no more",
+      released: "Released by a statement",
       mismatch: "Otherwise than signed"
     }
   },

@@ -1,0 +1,295 @@
+/**
+ * Goal: people of a shop do their work in a browser, and nobody does what their role does not allow: pages, menus, forms
+ * and the audit log say the same. Method: the service as it is started, signed in by its own `login` command; pages are
+ * asked for as a browser asks, without its script.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { execFile } from "node:child_process"
+import { join } from "node:path"
+import { promisify } from "node:util"
+import { findBundle } from "../support/BuiltService.ts"
+import { pages } from "../../modules/dashboard/pages.ts"
+import { sections } from "../../modules/dashboard/rules.ts"
+import { Role, roleHas } from "../../schemas/Roles.ts"
+import { emptyDatabase } from "../support/Database.ts"
+import { configOf, masterKey, type Service, sources, startService, temporaryDirectory } from "../support/Service.ts"
+import { assertStatus } from "./Shop.ts"
+
+/** Somebody's cookies. */
+type Cookies = string
+
+interface Shop {
+  readonly service: Service
+  /** Path of the merchant's pages. */
+  readonly home: string
+  readonly key: string
+  /** A link for a member named by e-mail, or for the first owner. */
+  readonly link: (member?: string) => Effect.Effect<string>
+}
+
+class TheShop extends Context.Service<TheShop, Shop>()("test/journeys/dashboard/TheShop") {}
+
+const shop = Layer.effect(
+  TheShop,
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+    const service = yield* startService({ directory, config })
+    const { merchant_id: merchant, merchant_key: key } = yield* service.keys
+    const link = (member?: string) =>
+      Effect.promise(async () => {
+        const named = member === undefined ? [] : ["--member", member]
+        const { stdout } = await promisify(execFile)(
+          process.execPath,
+          [
+            findBundle() ?? sources,
+            "login",
+            "--config",
+            join(directory, "config.json"),
+            "--merchant",
+            String(merchant),
+            ...named
+          ],
+          {
+            env: {
+              ...process.env,
+              TILLWIRE__RPC__PORT: String(service.ports.rpc),
+              TILLWIRE__SECRETS__MASTER: masterKey
+            }
+          }
+        )
+        return stdout.trim()
+      })
+    return TheShop.of({ service, home: `/dashboard/${merchant}/devnet`, key, link })
+  })
+)
+
+const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString()
+
+const formHeaders = (service: Service, cookies: Cookies = "") => ({
+  "content-type": "application/x-www-form-urlencoded",
+  origin: new URL(service.url).origin,
+  "sec-fetch-site": "same-origin",
+  ...(cookies === "" ? {} : { cookie: cookies })
+})
+
+const cookiesOf = (headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>): Cookies =>
+  [headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]).join("; ")
+
+/** Signs in by a link: its token is behind the fragment, and a form sends it. */
+const useLink = (service: Service, url: string) =>
+  service.call("/dashboard/signin/link", {
+    method: "POST",
+    headers: formHeaders(service),
+    body: form({ token: new URL(url).hash.slice("#t=".length), next: "" })
+  })
+
+const signIn = Effect.fnUntraced(function*(member?: string) {
+  const { link, service } = yield* TheShop
+  const opened = yield* useLink(service, yield* link(member))
+  assert.strictEqual(opened.status, 303, opened.text)
+  return cookiesOf(opened.headers)
+})
+
+const see = Effect.fnUntraced(function*(cookies: Cookies, path: string) {
+  const { home, service } = yield* TheShop
+  return yield* service.call(`${home}${path}`, { headers: { cookie: cookies } })
+})
+
+/** The form's key that a page was drawn with. */
+const formKeyOf = (text: string): string => /name="form_key" value="([^"]+)"/.exec(text)?.[1] ?? ""
+
+const send = Effect.fnUntraced(function*(cookies: Cookies, path: string, fields: Readonly<Record<string, string>>) {
+  const { home, service } = yield* TheShop
+  return yield* service.call(`${home}${path}`, {
+    method: "POST",
+    headers: formHeaders(service, cookies),
+    body: form(fields)
+  })
+})
+
+/** A new member with a role, invited by an owner in the dashboard. */
+const joinAs = Effect.fnUntraced(function*(owner: Cookies, role: Role) {
+  const { service } = yield* TheShop
+  const email = `${role}@shop.example`
+  const drawn = yield* see(owner, "/team")
+  const invited = yield* send(owner, "/team", { action: "invite", form_key: formKeyOf(drawn.text), role, email })
+  const token = /#t=([\w-]+)/.exec(invited.text)?.[1] ?? ""
+  const accepted = yield* service.call("/dashboard/invitation", {
+    method: "POST",
+    headers: formHeaders(service),
+    body: form({ token, name: `A ${role}` })
+  })
+  assert.strictEqual(accepted.status, 303, accepted.text)
+  return cookiesOf(accepted.headers)
+})
+
+const menuOf = (text: string): ReadonlyArray<string> =>
+  [.../<nav class="side"[\s\S]*?<\/nav>/.exec(text)?.[0].matchAll(/href="\/dashboard\/\d+\/devnet\/?([^"]*)"/g) ?? []]
+    .map(([, path]) => path!)
+
+layer(shop, { timeout: "3 minutes" })("the dashboard", (it) => {
+  it.effect(
+    "lets nobody in who is not signed in, and brings them back to where they wanted to go",
+    () =>
+      Effect.gen(function*() {
+        const { home, service } = yield* TheShop
+        const away = yield* service.call(`${home}/payments?status=paid`)
+        assert.strictEqual(away.status, 303)
+        assert.include(away.headers.location, `next=${encodeURIComponent(`${home}/payments?status=paid`)}`)
+        const forged = yield* service.call(home, { headers: { cookie: "tillwire_read=forged" } })
+        assert.strictEqual(forged.status, 303)
+      }),
+    60_000
+  )
+
+  it.effect(
+    "signs in by a link once, with cookies that no other site sends and no script reads",
+    () =>
+      Effect.gen(function*() {
+        const { home, link, service } = yield* TheShop
+        const url = yield* link()
+        assert.match(url, /\/dashboard\/signin\/link#t=[\w-]{40,}$/)
+        // What reads ahead, such as a scanner of mail, asks by GET and uses nothing up.
+        assert.strictEqual((yield* service.call("/dashboard/signin/link")).status, 200)
+        const opened = yield* useLink(service, url)
+        assert.strictEqual(opened.status, 303)
+        const cookies = [opened.headers["set-cookie"] ?? []].flat()
+        assert.strictEqual(cookies.length, 2)
+        for (const cookie of cookies) assert.include(cookie, "HttpOnly")
+        assert.match(cookies.find((cookie) => cookie.startsWith("tillwire_read"))!, /SameSite=Lax/)
+        assert.match(cookies.find((cookie) => cookie.startsWith("tillwire_act"))!, /SameSite=Strict/)
+        const again = yield* useLink(service, url)
+        assert.strictEqual(again.status, 401)
+        const page = yield* service.call(home, { headers: { cookie: cookiesOf(opened.headers) } })
+        assert.strictEqual(page.status, 200)
+        assert.include(page.headers["content-security-policy"], "frame-ancestors 'none'")
+        assert.strictEqual(page.headers["cache-control"], "no-store")
+      }),
+    60_000
+  )
+
+  it.effect(
+    "refuses every form that is not of its own page, or comes without the cookie for forms",
+    () =>
+      Effect.gen(function*() {
+        const { home, service } = yield* TheShop
+        const cookies = yield* signIn()
+        const body = form({ action: "create", form_key: "k", amount_usd: "5" })
+        const own = formHeaders(service, cookies)
+        const { origin: _origin, ...withoutOrigin } = own
+        const { "sec-fetch-site": _site, ...withoutSite } = own
+        const readOnly = cookies.split("; ").find((cookie) => cookie.startsWith("tillwire_read"))!
+        const refused: ReadonlyArray<readonly [string, Readonly<Record<string, string>>, number]> = [
+          ["another site", { ...own, "sec-fetch-site": "cross-site" }, 403],
+          ["a neighbour", { ...own, "sec-fetch-site": "same-site" }, 403],
+          ["another origin", { ...own, origin: "https://evil.example" }, 403],
+          ["no origin", { ...withoutSite, origin: "null" }, 403],
+          ["no sign at all", (({ origin: _, ...rest }) => rest)(withoutSite), 403],
+          ["only the cookie for pages", { ...own, cookie: readOnly }, 401]
+        ]
+        for (const [name, headers, status] of refused) {
+          const answer = yield* service.call(`${home}/payments/new`, { method: "POST", headers, body })
+          assert.strictEqual(answer.status, status, name)
+        }
+        const good = yield* service.call(`${home}/payments/new`, { method: "POST", headers: withoutOrigin, body })
+        assert.strictEqual(good.status, 303, good.text)
+      }),
+    60_000
+  )
+
+  it.effect("shows each role its pages and no others, in the menu as by the address", () =>
+    Effect.gen(function*() {
+      const owner = yield* signIn()
+      const listed = pages.filter(({ path }) => !path.includes(":") && path !== "search" && path !== "payments/new")
+      for (const role of Role.literals) {
+        const cookies = role === "owner" ? owner : yield* joinAs(owner, role)
+        const menu = menuOf((yield* see(cookies, "")).text)
+        for (const { path, right } of listed) {
+          const may = roleHas(role, right, "devnet")
+          const { status, text } = yield* see(cookies, path === "" ? "" : `/${path}`)
+          assert.strictEqual(status, may ? 200 : 403, `${role} ${path}: ${text.slice(0, 400)}`)
+          if (sections.some((section) => section.path === path)) {
+            assert.strictEqual(menu.includes(path), may, `${role}'s menu: ${path}`)
+          }
+        }
+      }
+    }), 120_000)
+
+  it.effect(
+    "opens an invoice, finds its payment by the transaction, and decides what was too much",
+    () =>
+      Effect.gen(function*() {
+        const { key, service } = yield* TheShop
+        const cookies = yield* signIn()
+        const drawn = yield* see(cookies, "/payments/new")
+        const fields = {
+          action: "create",
+          form_key: formKeyOf(drawn.text),
+          amount_usd: "49.99",
+          title: "Blue <b>T-shirt"
+        }
+        const made = yield* send(cookies, "/payments/new", fields)
+        assert.strictEqual(made.status, 303, made.text)
+        const again = yield* send(cookies, "/payments/new", fields)
+        assert.strictEqual(again.headers.location, made.headers.location, "the same form makes one invoice")
+        const id = /payments\/([0-9a-f-]{36})/.exec(made.headers.location!)![1]!
+        const paid = yield* service.call(`/api/v1/devnet/invoices/${id}/simulate`, {
+          headers: { "x-api-key": key },
+          body: { action: "pay", amount: 60_000 }
+        })
+        const { invoice_payment: payment } = assertStatus(200, paid).data
+        const page = yield* see(cookies, `/payments/${id}`)
+        assert.include(page.text, "Blue &lt;b&gt;T-shirt")
+        assert.notInclude(page.text, "<b>T-shirt")
+        assert.include(page.text, "$60.00")
+        const found = yield* see(cookies, `/search?q=${encodeURIComponent(payment.payer_tx_hash)}`)
+        assert.strictEqual(found.status, 303, found.text)
+        assert.include(found.headers.location, `/payments/${id}`)
+        const todo = yield* see(cookies, "/todo")
+        assert.include(todo.text, "Too much")
+        const exception = /name="exception" value="(exc_[\w-]+)"/.exec(todo.text)![1]!
+        const decided = yield* send(cookies, `/todo?open=${exception}`, {
+          action: "resolve",
+          form_key: formKeyOf(todo.text),
+          exception,
+          decision: "credit",
+          note: "Kept for the next order"
+        })
+        assert.strictEqual(decided.status, 303, decided.text)
+        const after = yield* see(cookies, `/payments/${id}`)
+        assert.include(after.text, "Keep it for the customer")
+        const audit = yield* see(cookies, "/audit?action=exception.resolve")
+        assert.include(audit.text, "exception.resolve")
+        const late = yield* send(cookies, "/todo", {
+          action: "resolve",
+          form_key: "another",
+          exception,
+          decision: "ignore",
+          note: ""
+        })
+        assert.strictEqual(late.status, 409, "who comes second is told so")
+      }),
+    60_000
+  )
+
+  it.effect("leaves what a viewer tries undone, and says who may", () =>
+    Effect.gen(function*() {
+      const { service } = yield* TheShop
+      const viewer = yield* signIn("viewer@shop.example")
+      for (
+        const [path, fields] of [
+          ["/payments/new", { action: "create", amount_usd: "5" }],
+          ["/keys", { action: "create", name: "k", scope: "merchant", permission_read: "on" }],
+          ["/branding", { action: "save", name: "Mine", accent: "#000000" }]
+        ] as const
+      ) {
+        const tried = yield* send(viewer, path, { form_key: `viewer ${path}`, ...fields } as never)
+        assert.strictEqual(tried.status, 403, path)
+      }
+      const out = yield* service.call("/dashboard/signout", { method: "POST", headers: formHeaders(service, viewer) })
+      assert.strictEqual(out.status, 303)
+      assert.strictEqual((yield* see(viewer, "")).status, 303, "the session has ended, not only the cookie")
+    }), 60_000)
+})
