@@ -13,7 +13,7 @@ import { pages } from "../../modules/dashboard/pages.ts"
 import { sections } from "../../modules/dashboard/rules.ts"
 import { Role, roleHas } from "../../schemas/Roles.ts"
 import { emptyDatabase } from "../support/Database.ts"
-import { configOf, masterKey, type Service, sources, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, type Service, sources, startService, temporaryDirectory } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
 /** Somebody's cookies. */
@@ -54,8 +54,7 @@ const shop = Layer.effect(
           {
             env: {
               ...process.env,
-              TILLWIRE__RPC__PORT: String(service.ports.rpc),
-              TILLWIRE__SECRETS__MASTER: masterKey
+              TILLWIRE__RPC__PORT: String(service.ports.rpc)
             }
           }
         )
@@ -129,7 +128,7 @@ const menuOf = (text: string): ReadonlyArray<string> =>
   [.../<nav class="side"[\s\S]*?<\/nav>/.exec(text)?.[0].matchAll(/href="\/dashboard\/\d+\/devnet\/?([^"]*)"/g) ?? []]
     .map(([, path]) => path!)
 
-layer(shop, { timeout: "3 minutes" })("the dashboard", (it) => {
+layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard", (it) => {
   it.effect(
     "lets nobody in who is not signed in, and brings them back to where they wanted to go",
     () =>

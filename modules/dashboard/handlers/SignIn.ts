@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isIP } from "node:net"
-import { jsonText, RateLimiter } from "../../../runtime/Http.ts"
+import { ErrorPages, jsonText, RateLimiter } from "../../../runtime/Http.ts"
 import { immutable, serve } from "../../../runtime/http/Asset.ts"
 import { jsonBody, readForm } from "../../../runtime/http/Body.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
@@ -11,7 +11,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../../schemas/Errors.ts"
 import { type Acceptor, type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
 import { DashboardApi } from "../api.ts"
-import { plainPage } from "../pages/Shell.ts"
+import { plainPage, refusal } from "../pages/Shell.ts"
 import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
@@ -40,6 +40,11 @@ export const signInHandlers = Operations.group(
     const signIn = yield* TeamSignIn
     const rateLimiter = yield* RateLimiter
     const { environments } = yield* Settings
+    // Whatever refuses an address below this, a fault of ours included, is shown to a person.
+    yield* (yield* ErrorPages).register("/dashboard", (error) => ({
+      html: plainPage(en, en.errors.title, frames.assets, refusal(en, error)),
+      headers: frames.headers
+    }))
     const { base, cookies, origin, publicUrl } = frames
     const nameAddress = nameAddressOf(publicUrl)
 

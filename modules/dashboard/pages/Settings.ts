@@ -231,7 +231,8 @@ interface AuditRow {
   readonly before: object
   readonly after: object
   readonly created_at: number
-  readonly hash: string
+  /** Null in its first seconds, until it has its place in the chain. */
+  readonly hash: string | null
 }
 
 const pageSize = 25
@@ -266,7 +267,7 @@ export const audit: Page = {
               },
               {
                 title: words.hash,
-                cell: ({ hash }) => html`<span class="mono" title="${hash}">${hash.slice(0, 8)}</span>`
+                cell: ({ hash }) => hash !== null && html`<span class="mono" title="${hash}">${hash.slice(0, 8)}</span>`
               }
             ], found.data)
           }${pager(visit, found.data, found.has_more)}`

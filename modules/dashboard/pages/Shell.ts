@@ -130,5 +130,7 @@ export const plainPage = (texts: Texts, title: string, assets: Assets, body: Con
   )
 
 /** What is shown of a refusal: what happened, what to do, and the number to ask for. */
-export const refusal = (texts: Texts, error: PublicError, requestId: string): Html =>
-  html`${note("bad", error.message, "alert")}<p class="soft">${texts.errors.request(requestId)}</p>`
+export const refusal = (texts: Texts, error: PublicError, requestId: string | null = null): Html =>
+  html`${note("bad", error.message, "alert")}${
+    requestId !== null && html`<p class="soft">${texts.errors.request(requestId)}</p>`
+  }`
