@@ -2,7 +2,7 @@
  * Moments as callers may write them: epoch seconds, or ISO 8601 with a zone
  * (modules/docs/reference/time.md#times-in-requests).
  */
-import { Schema, SchemaGetter } from "effect"
+import { DateTime, Schema, SchemaGetter } from "effect"
 import { EpochSeconds } from "./Ids.ts"
 
 const isoPattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2}))?$/
@@ -49,3 +49,11 @@ const moment = (round: (seconds: number) => number) =>
 /** The first and the last second of a range in a body, where epoch seconds are a number; see {@link TimeFrom}. */
 export const MomentFrom = moment(Math.ceil)
 export const MomentTo = moment(Math.floor)
+
+/**
+ * A moment as programs read it, in UTC.
+ *
+ * @example
+ * isoTime(1_766_320_496) // => "2025-12-21T12:34:56.000Z"
+ */
+export const isoTime = (epochSeconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(epochSeconds * 1000))

@@ -1,10 +1,10 @@
 /** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
-import { DateTime } from "effect"
 import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { allPermissions, type KeyPermission } from "../../schemas/Roles.ts"
+import { isoTime } from "../../schemas/Time.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -240,8 +240,6 @@ export interface Rotation {
   /** Keys of the merchant in use, this one among them. */
   readonly keysInUse: number
 }
-
-const isoTime = (epochSeconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(epochSeconds * 1000))
 
 const predecessorInUse = ({ expiresAt, id }: KeyState): PublicError =>
   publicError("INVALID_TRANSITION", {

@@ -10,7 +10,7 @@ import { newInvoice, payments } from "./pages/Payments.ts"
 import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
 import { search } from "./pages/Search.ts"
-import { audit, branding, networks, tokens, wallets } from "./pages/Settings.ts"
+import { audit, brandingSettings, networks, tokens, wallets } from "./pages/Settings.ts"
 import { team } from "./pages/Team.ts"
 import { todo } from "./pages/Todo.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
@@ -37,7 +37,7 @@ export const pages: ReadonlyArray<Page> = [
   keys,
   tokens,
   wallets,
-  branding,
+  brandingSettings,
   team,
   audit,
   networks,

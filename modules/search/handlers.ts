@@ -4,7 +4,7 @@ import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/H
 import * as Operations from "../../runtime/Operations.ts"
 import { SearchApi, type SearchResult } from "./api.ts"
 import { makeRepo, type SearchScope } from "./repo.ts"
-import { maximumResults, type Reading, readingsOf } from "./rules.ts"
+import { maximumResults, type SearchTerm, termsOf } from "./rules.ts"
 
 type Result = typeof SearchResult.Type
 
@@ -21,25 +21,25 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const repo = yield* makeRepo
 
-    const find = (scope: SearchScope, reading: Reading): Effect.Effect<ReadonlyArray<Result>> => {
+    const find = (scope: SearchScope, term: SearchTerm): Effect.Effect<ReadonlyArray<Result>> => {
       const invoices = (found: Effect.Effect<ReadonlyArray<string>>, matched: Result["matched"]) =>
         Effect.map(found, (ids) => ids.map(invoiceResult(matched)))
-      switch (reading.form) {
+      switch (term.form) {
         case "object":
           // Whether there is one is told by the object's own route, to whoever may read it.
-          return Effect.succeed([{ object: "search_result", kind: reading.object, id: reading.id, matched: "id" }])
+          return Effect.succeed([{ object: "search_result", kind: term.object, id: term.id, matched: "id" }])
         case "invoice":
-          return invoices(repo.byId(scope, reading.id), "id")
+          return invoices(repo.byId(scope, term.id), "id")
         case "invoice_end":
-          return invoices(repo.byEnd(scope, reading.end), "id")
+          return invoices(repo.byEnd(scope, term.end), "id")
         case "transaction":
-          return invoices(repo.byTransaction(scope, reading.hashes), "transaction")
+          return invoices(repo.byTransaction(scope, term.hashes), "transaction")
         case "address":
-          return invoices(repo.byTarget(scope, reading.targets), "address")
+          return invoices(repo.byTarget(scope, term.targets), "address")
         case "amount":
-          return invoices(repo.byAmount(scope, reading.usdMillis), "amount")
+          return invoices(repo.byAmount(scope, term.usdMillis), "amount")
         case "customer":
-          return invoices(repo.byCustomer(scope, reading.id), "customer")
+          return invoices(repo.byCustomer(scope, term.id), "customer")
       }
     }
 
@@ -49,7 +49,7 @@ export const handlers = Operations.group(
         const principal = yield* requireMerchantScope
         const environment = yield* readEnvironment(principal, query.environment)
         const scope = { merchantId: principal.merchantId, environment, limit: maximumResults + 1 }
-        const found = yield* Effect.forEach(readingsOf(query.q, environment), (reading) => find(scope, reading))
+        const found = yield* Effect.forEach(termsOf(query.q, environment), (term) => find(scope, term))
         const distinct = [...new Map(found.flat().map((result) => [`${result.kind} ${result.id}`, result])).values()]
         const data = distinct.slice(0, maximumResults)
         const list = { object: "list", data, has_more: distinct.length > maximumResults }

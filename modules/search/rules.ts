@@ -25,7 +25,7 @@ const prefixes = {
 export type ObjectKind = typeof prefixes[keyof typeof prefixes]
 
 /** One way to read a text. Several may hold at once: a Sui address looks like a hash. */
-export type Reading =
+export type SearchTerm =
   | { readonly form: "object"; readonly object: ObjectKind; readonly id: string }
   | { readonly form: "invoice"; readonly id: string }
   | { readonly form: "invoice_end"; readonly end: string }
@@ -51,7 +51,7 @@ const targetsOf = (text: string, environment: Environment): ReadonlyArray<string
   })
 
 /** Every way in which a text can be read; the surest first. */
-export const readingsOf = (typed: string, environment: Environment): ReadonlyArray<Reading> => {
+export const termsOf = (typed: string, environment: Environment): ReadonlyArray<SearchTerm> => {
   const text = typed.trim()
   if (text === "" || text.length > maximumText) return []
   const lower = text.toLowerCase()

@@ -14,13 +14,13 @@ import {
   networkName,
   pager,
   select,
+  sentValue,
   shortHash,
   shortId,
   table,
   timeOf,
   tokenAmount,
   type Tone,
-  typed,
   usd
 } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
@@ -72,7 +72,7 @@ export const batches: Page = {
               select({
                 name: "network",
                 label: fields.network,
-                value: typed(visit, "network"),
+                value: sentValue(visit, "network"),
                 options: networks.map((value) => ({ value, label: networkName(value)! }))
               })
             }${field(visit, { name: "from", label: words.from, required: true, maxLength: 128, hint: words.fromHint })}

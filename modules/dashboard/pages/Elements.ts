@@ -2,6 +2,7 @@
 import { attribute, type Content, type Html, html, type Url } from "../../../runtime/pages/Html.ts"
 import { dollars, moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
+import { isoTime } from "../../../schemas/Time.ts"
 import { descriptorOf, type Network } from "../../../schemas/Network.ts"
 import type { Query, Visit } from "./Page.ts"
 
@@ -39,7 +40,7 @@ export const tokenAmount = (
 export const timeOf = ({ texts }: Pick<Visit, "texts">, seconds: number | null): Html | null =>
   seconds === null
     ? null
-    : html`<time datetime="${new Date(seconds * 1000).toISOString()}">${moment(texts.locale, seconds)}</time>`
+    : html`<time datetime="${isoTime(seconds)}">${moment(texts.locale, seconds)}</time>`
 
 export interface Column<A> {
   readonly title: string
@@ -82,7 +83,7 @@ export const facts = (pairs: ReadonlyArray<readonly [string, Content]>): Html =>
   }</dl>`
 
 /** What a form that was refused said of a field, else `value`. */
-export const typed = ({ refused }: Pick<Visit, "refused">, name: string, value: string | null = null): string =>
+export const sentValue = ({ refused }: Pick<Visit, "refused">, name: string, value: string | null = null): string =>
   refused?.form.get(name) ?? value ?? ""
 
 /** Why a field was refused; null: it was not. */
@@ -104,7 +105,7 @@ export const field = (visit: Visit, { hint, label, maxLength, name, required, ty
   const fault = faultOf(visit, name)
   const describedBy = fault !== null ? `${name}-fault` : hint === undefined ? null : `${name}-hint`
   return html`<label class="f">${label}<input type="${type}" name="${name}" value="${
-    typed(visit, name, value ?? null)
+    sentValue(visit, name, value ?? null)
   }"${attribute("required", required === true)}${attribute("maxlength", maxLength ?? null)}${
     attribute("aria-describedby", describedBy)
   }${attribute("aria-invalid", fault === null ? null : "true")}${attribute("autofocus", fault !== null)}>${

@@ -4,7 +4,20 @@ import { html } from "../../../runtime/pages/Html.ts"
 import { KeyScope } from "../../../schemas/Auth.ts"
 import { KeyPermission } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
-import { card, chip, cursorOf, field, foreign, form, note, pager, select, table, timeOf, typed } from "./Elements.ts"
+import {
+  card,
+  chip,
+  cursorOf,
+  field,
+  foreign,
+  form,
+  note,
+  pager,
+  select,
+  sentValue,
+  table,
+  timeOf
+} from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 
 interface KeyRow {
@@ -85,7 +98,7 @@ export const keys: Page = {
               select({
                 name: "scope",
                 label: words.scope,
-                value: typed(visit, "scope", "merchant"),
+                value: sentValue(visit, "scope", "merchant"),
                 options: KeyScope.literals.map((value) => ({ value, label: words.scopes[value] }))
               })
             }<fieldset><legend>${words.permissions}</legend>${

@@ -1,6 +1,7 @@
 /** Prove a month, and close it. */
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
+import { isoTime } from "../../../schemas/Time.ts"
 import type { List } from "../service.ts"
 import { card, chip, form, note, table, timeOf, tokenAmount } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
@@ -29,6 +30,8 @@ interface ClosedPeriod {
   readonly closed_at: number
 }
 
+const daySeconds = 86_400
+
 /** In the order of the equation: opening, what came, what left, closing (modules/docs/reference/reconciliation.md). */
 const flows = [
   "opening",
@@ -43,13 +46,14 @@ const flows = [
   "closing"
 ] as const
 
-/** A month before that of `now`, as `2026-10`. */
-const monthBefore = (now: number): string => {
-  const date = new Date(now * 1000)
-  return new Date(Date.UTC(date.getUTCFullYear(), date.getUTCMonth() - 1, 1)).toISOString().slice(0, 7)
-}
+/** A month of UTC, as `2026-10`. */
+const monthOf = (seconds: number): string => isoTime(seconds).slice(0, 7)
 
-const monthOf = (now: number): string => new Date(now * 1000).toISOString().slice(0, 7)
+/** The month before that of `now`: the last day of it is the day before the first of this one. */
+const monthBefore = (now: number): string => {
+  const dayOfMonth = Number.parseInt(isoTime(now).slice(8, 10), 10)
+  return monthOf(now - dayOfMonth * daySeconds)
+}
 
 const flowTable = (visit: Visit, report: Report) => {
   const { periods: words } = visit.texts

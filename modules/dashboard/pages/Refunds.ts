@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { attribute, type Html, html, webUrl } from "../../../runtime/pages/Html.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { parseUnits } from "../../../schemas/Money.ts"
+import { maximumInvoiceAmount, parseUnits, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { networks } from "../../../schemas/Network.ts"
 import { type Refund, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
 import type { List } from "../service.ts"
@@ -19,13 +19,13 @@ import {
   note,
   pager,
   select,
+  sentValue,
   shortHash,
   shortId,
   table,
   timeOf,
   tokenAmount,
   type Tone,
-  typed,
   usd
 } from "./Elements.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
@@ -195,19 +195,19 @@ export const refund: Page = {
 /** Dollars as people type them, in usd_millis. */
 const readDollars = (text: string | null): Effect.Effect<number, PublicError> => {
   const amount = parseUnits((text ?? "").trim().replace(/^\$/u, ""), usdDecimals)
-  return amount === undefined || amount === 0n || amount > BigInt(Number.MAX_SAFE_INTEGER)
+  return amount === undefined || amount === 0n || amount > maximumInvoiceAmount
     ? Effect.fail(publicError("VALIDATION_ERROR", {
       message: "Dollars with at most three decimals, for example 12.50",
       param: "amount_usd"
     }))
-    : Effect.succeed(Number(amount))
+    : Effect.succeed(usdWire(usdMillis(amount)))
 }
 
 const modes = ["full", "overpaid", "remaining", "custom"] as const
 
 const pick = (visit: Visit, name: string, value: string, chosen: string, title: string, text: string): Html =>
   html`<label class="pick"><input type="radio" name="${name}" value="${value}" required${
-    attribute("checked", typed(visit, name, chosen) === value)
+    attribute("checked", sentValue(visit, name, chosen) === value)
   }><b>${title}</b><span class="soft">${text}</span></label>`
 
 export const newRefund: Page = {
@@ -237,21 +237,21 @@ export const newRefund: Page = {
             select({
               name: "network",
               label: visit.texts.fields.network,
-              value: typed(visit, "network"),
+              value: sentValue(visit, "network"),
               options: [{ value: "", label: "" }, ...networks.map((value) => ({ value, label: networkName(value)! }))]
             })
           }${field(visit, { name: "address", label: words.address, maxLength: 255 })}${
             select({
               name: "fee_bearer",
               label: words.feeBearer,
-              value: typed(visit, "fee_bearer", "merchant"),
+              value: sentValue(visit, "fee_bearer", "merchant"),
               options: [{ value: "merchant", label: words.feeMerchant }, { value: "payor", label: words.feePayor }]
             })
           }${
             select({
               name: "reason",
               label: visit.texts.fields.reason,
-              value: typed(visit, "reason", "requested_by_customer"),
+              value: sentValue(visit, "reason", "requested_by_customer"),
               options: RefundReason.literals.map((value) => ({ value, label: words.reasons[value] }))
             })
           }<div class="row end"><button class="main">${words.create}</button></div></div>`

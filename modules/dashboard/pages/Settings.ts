@@ -14,9 +14,9 @@ import {
   networkName,
   note,
   pager,
+  sentValue,
   table,
-  timeOf,
-  typed
+  timeOf
 } from "./Elements.ts"
 import type { Page } from "./Page.ts"
 
@@ -138,7 +138,7 @@ interface MerchantSettingsRow {
   }
 }
 
-export const branding: Page = {
+export const brandingSettings: Page = {
   path: "branding",
   right: "payments:read",
   route: "/api/v1/merchant/settings",
@@ -248,7 +248,7 @@ export const audit: Page = {
     return {
       title: sections.audit,
       body: html`<form class="filters"><label class="inlinelabel">${words.action}<input name="action" value="${
-        typed(visit, "action", action)
+        sentValue(visit, "action", action)
       }" placeholder="exception.resolve"></label><button>${lists.filter}</button></form>${
         card(
           null,

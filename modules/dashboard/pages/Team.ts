@@ -3,7 +3,20 @@ import { Effect } from "effect"
 import { type Html, html, webUrl } from "../../../runtime/pages/Html.ts"
 import { Role } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
-import { card, chip, cursorOf, field, foreign, form, note, pager, select, table, timeOf, typed } from "./Elements.ts"
+import {
+  card,
+  chip,
+  cursorOf,
+  field,
+  foreign,
+  form,
+  note,
+  pager,
+  select,
+  sentValue,
+  table,
+  timeOf
+} from "./Elements.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
 
 interface MemberRow {
@@ -121,7 +134,7 @@ export const team: Page = {
                 name: "role",
                 label: words.role,
                 options: roleOptions(visit),
-                value: typed(visit, "role", "support")
+                value: sentValue(visit, "role", "support")
               })
             }<div class="row end"><button class="main">${words.invite}</button></div></div>`
           )

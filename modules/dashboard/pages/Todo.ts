@@ -11,11 +11,11 @@ import {
   form,
   networkName,
   pager,
+  sentValue,
   shortHash,
   shortId,
   timeOf,
   tokenAmount,
-  typed,
   usd
 } from "./Elements.ts"
 import { icon } from "./Icons.ts"
@@ -42,7 +42,7 @@ const decisions = (visit: Visit, { allowed_actions: allowed, id }: Case): Html |
   const { texts: { todo }, may } = visit
   const offered = allowed.filter((action) => action !== "refund" || may("refunds:create"))
   if (!may("exceptions:resolve") || offered.length === 0) return null
-  const chosen = typed(visit, "decision", offered[0] ?? null)
+  const chosen = sentValue(visit, "decision", offered[0] ?? null)
   return form(
     visit,
     "resolve",
@@ -55,10 +55,10 @@ const decisions = (visit: Visit, { allowed_actions: allowed, id }: Case): Html |
     }</fieldset>${
       offered.includes("assign")
       && html`<label class="f">${todo.invoiceNumber}<input name="invoice_id" maxlength="64" value="${
-        typed(visit, "invoice_id")
+        sentValue(visit, "invoice_id")
       }"></label>`
     }<label class="f">${visit.texts.fields.note}<input name="note" maxlength="500" value="${
-      typed(visit, "note")
+      sentValue(visit, "note")
     }"><small>${todo.noteHint}</small></label>
     <div class="row end"><button class="main">${todo.decide}</button></div>`,
     visit.at("todo", { open: id })

@@ -1,8 +1,8 @@
 /** Goal: a text is read as what a person would say it is. */
 import { assert, describe, it } from "@effect/vitest"
-import { readingsOf } from "../../../modules/search/rules.ts"
+import { termsOf } from "../../../modules/search/rules.ts"
 
-const formsOf = (text: string) => readingsOf(text, "devnet").map(({ form }) => form)
+const formsOf = (text: string) => termsOf(text, "devnet").map(({ form }) => form)
 
 describe("what somebody looks for", () => {
   it("is told by its form", () => {
@@ -25,7 +25,7 @@ describe("what somebody looks for", () => {
 
   it("is an exact amount, in thousandths of a dollar", () => {
     const amountOf = (text: string) =>
-      readingsOf(text, "devnet").flatMap((reading) => reading.form === "amount" ? [reading.usdMillis] : [])
+      termsOf(text, "devnet").flatMap((term) => term.form === "amount" ? [term.usdMillis] : [])
     assert.deepStrictEqual(amountOf("49.99"), [49_990n])
     assert.deepStrictEqual(amountOf("$5"), [5_000n])
     for (const text of ["49.9999", "-5", "1e3", "5,00", "0x5"]) assert.deepStrictEqual(amountOf(text), [], text)
@@ -33,7 +33,7 @@ describe("what somebody looks for", () => {
 
   it("is one address in every spelling of it", () => {
     const targetsOf = (text: string) =>
-      readingsOf(text, "devnet").flatMap((reading) => reading.form === "address" ? reading.targets : [])
+      termsOf(text, "devnet").flatMap((term) => term.form === "address" ? term.targets : [])
     const [lower] = targetsOf("0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266")
     assert.deepStrictEqual(targetsOf("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"), [lower])
     assert.deepStrictEqual(

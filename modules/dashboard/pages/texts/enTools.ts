@@ -1,0 +1,125 @@
+/** English: the pages of developers and of settings. */
+export const toolTexts = {
+  webhooks: {
+    none: "Nobody is told yet.",
+    add: "Add an endpoint",
+    added: "The endpoint is added",
+    rotated: "A new secret",
+    secretText:
+      "This secret is shown this once. Keep it with your shop, which checks signatures by it; the one before is good for a day.",
+    stored: "I have stored it",
+    url: "Address",
+    urlHint: "Public https, without a password in it",
+    events: "Events",
+    description: "Description",
+    event: "Event",
+    answer: "Answer",
+    millis: "Milliseconds",
+    tries: "Tries",
+    nextTry: "Next try",
+    attempt: (number: number) => `Try ${number}`,
+    error: "Error",
+    deliveries: "Deliveries",
+    sendAgain: "Send again",
+    sendExample: "Send an example",
+    rotate: "Change secret",
+    disable: "Turn off",
+    enable: "Turn on",
+    endpointStates: { enabled: "On", disabled: "Off" },
+    deliveryStates: {
+      pending: "Waiting",
+      delivering: "Being sent",
+      succeeded: "Delivered",
+      retrying: "Failed, tried again",
+      failed: "Failed",
+      canceled: "Canceled"
+    }
+  },
+  events: { type: "Type", about: "About", waiting: "Webhooks that wait" },
+  keys: {
+    make: "Make a key",
+    made: "The key is made",
+    secretText: "The key is shown this once. Store it where your server reads it, and nowhere else.",
+    stored: "I have stored it",
+    name: "Name",
+    key: "Key",
+    permissions: "What it may do",
+    lastUsed: "Used last",
+    roll: "Replace",
+    revoke: "Revoke",
+    scope: "Scope",
+    scopes: { merchant: "The whole account", commerce: "Commerce records only" },
+    permissionTexts: {
+      read: "Read everything",
+      write: "Change everything but what sends money",
+      refund: "Make refunds and batches, which people approve"
+    },
+    states: { active: "In use", rotating: "Replaced, ends soon", expired: "Expired", revoked: "Revoked" }
+  },
+  settings: {
+    tokensKeep: "Open payment pages keep what they offered.",
+    policies: {
+      accept_all: "Every token is accepted but those turned off",
+      selective: "Only chosen tokens are accepted",
+      accept_none: "No token is accepted"
+    },
+    accepted: "Accepted",
+    blocked: "Turned off",
+    accept: "Accept",
+    block: "Turn off",
+    noWallets: "No receiving wallet yet: nobody can pay you on a real network.",
+    families: {
+      evm: "Ethereum and its relatives",
+      solana: "Solana",
+      ton: "TON",
+      sui: "Sui",
+      cardano: "Cardano"
+    },
+    kind: "Kind",
+    value: "Public part",
+    nextIndex: "Next address",
+    highestIndex: "Highest address paid to",
+    compare: "Open your wallet: do these addresses match?",
+    name: "Name on the payment page",
+    accent: "Colour",
+    accentHint: "Like #2a4fd8; white text on it must be readable",
+    supportEmail: "Address for help",
+    save: "Save",
+    means: "What it means",
+    head: "Newest block"
+  },
+  found: {
+    title: "Search",
+    nothing: (text: string) => `Nothing found for “${text}”.`,
+    hint: "An invoice's number or its end, a transaction, an address, an amount like 49.99, or a customer.",
+    kind: "What",
+    matched: "Found by"
+  },
+  team: {
+    members: "Members",
+    alone: "You are alone here. Invite a second person, so that money takes two.",
+    name: "Name",
+    email: "E-mail",
+    emailHint: "Nothing is sent to it: you give the link yourself",
+    role: "Role",
+    joined: "Since",
+    change: "Change",
+    remove: "Remove",
+    invite: "Invite a person",
+    invited: "The invitation is made",
+    invitedText: "Give this link to the person yourself. It is for one use within seven days, and shown this once.",
+    invitations: "Invitations",
+    revoke: "Revoke",
+    invitationStates: {
+      waiting: "Waits for a second owner",
+      open: "Open",
+      accepted: "Accepted",
+      revoked: "Revoked",
+      expired: "Expired"
+    },
+    joinTitle: "Join the team",
+    joinText: "Say how the others know you. You are signed in afterwards.",
+    join: "Join"
+  },
+  audit: { who: "Who", what: "What", action: "Did", change: "Change", show: "Show", hash: "Hash" }
+} as const
