@@ -1,6 +1,6 @@
 /** Looks at the chain for parts that wallets were given, and stores what became of them. */
 import { Effect } from "effect"
-import { noCause, type Write } from "../../../runtime/Commit.ts"
+import { decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BatchState, decide, type FinalLine, type PartState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
@@ -131,8 +131,11 @@ const postpone = (services: BatchServices, { environment, id, merchantId }: Batc
 /** Every watched part of a batch, one after the other: each look goes on from what the one before has stored. */
 const look = (services: BatchServices, batch: BatchState) =>
   Effect.gen(function*() {
-    let current = batch
-    for (const { part } of batch.parts.filter(({ isWatched }) => isWatched)) {
+    // Read anew with each try: a hint or a cancellation that was stored meanwhile has changed it.
+    const stored = yield* services.repo.find(batch.merchantId, batch.id)
+    if (stored === null) return 0
+    let current = stored
+    for (const { part } of stored.parts.filter(({ isWatched }) => isWatched)) {
       current = yield* lookAtPart(services, current, current.parts.find((each) => each.part === part)!)
     }
     const now = yield* services.clock.nowSeconds(batch.merchantId, batch.environment)
@@ -140,6 +143,8 @@ const look = (services: BatchServices, batch: BatchState) =>
     if (!isPublicError(ended) && ended.next !== current) yield* store(services, current, ended.next)
     return 1
   }).pipe(
+    // Whoever tells of transactions again and again must not hold up the alarm that a look raises.
+    decideAnew(),
     Effect.catch((error) =>
       Effect.andThen(
         Effect.logWarning("a batch could not be looked for on its network: it is tried again", {

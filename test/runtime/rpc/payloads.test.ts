@@ -41,7 +41,7 @@ class Port extends Context.Service<Port, {
           "desk.ping": () => Effect.succeed("here")
         })
       )
-      yield* Server.mount(router, token)
+      yield* Effect.asVoid(Server.mount(router, token))
       const { url } = yield* listen(router, { host: "127.0.0.1", port: 0 }, "rpc")
       const call = (tag: string, payload?: unknown) =>
         Effect.promise(async () => {

@@ -167,13 +167,15 @@ const newHash = (context: StepContext): string =>
 /** Milliseconds that a look may take on a busy machine. */
 const lookMillis = 30_000
 
-/** Every batch that is looked for at all is looked at now. */
+/** Every batch that is looked for on its network is looked at now; others are due when they expire. */
 export const look = Effect.fnUntraced(function*(context: StepContext) {
   const { deployment, shop } = context
   const { query } = deployment
   const waiting = `SELECT count(*)::int AS count FROM batches WHERE merchant_id = ${shop.id} AND due_at = 1`
   const [due] = yield* query(
-    `UPDATE batches SET due_at = 1 WHERE merchant_id = ${shop.id} AND due_at IS NOT NULL RETURNING id`
+    `UPDATE batches SET due_at = 1 WHERE merchant_id = ${shop.id} AND due_at IS NOT NULL AND EXISTS (
+      SELECT 1 FROM json_array_elements(parts) AS part WHERE (part ->> 'isWatched')::boolean
+    ) RETURNING id`
   )
   if (due === undefined) return
   // Each process is woken by a page that says where to look, as one that has sent something does.
