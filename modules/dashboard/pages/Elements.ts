@@ -43,6 +43,7 @@ export const timeOf = ({ texts }: Pick<Visit, "texts">, seconds: number | null):
     : html`<time datetime="${isoTime(seconds)}">${moment(texts.locale, seconds)}</time>`
 
 export interface Column<A> {
+  /** Empty: of buttons, which say themselves what they do. */
   readonly title: string
   readonly cell: (row: A) => Content
   /** Amounts and counts stand at the end of their cell. */
@@ -54,7 +55,9 @@ export const table = <A>(label: string, columns: ReadonlyArray<Column<A>>, rows:
   html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table>
     <thead><tr>${
     columns.map(({ isNumber, title }) =>
-      html`<th scope="col"${attribute("class", isNumber === true ? "n" : null)}>${title}</th>`
+      title === ""
+        ? html`<td></td>`
+        : html`<th scope="col"${attribute("class", isNumber === true ? "n" : null)}>${title}</th>`
     )
   }</tr></thead>
     <tbody>${

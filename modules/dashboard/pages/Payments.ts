@@ -30,7 +30,7 @@ export const payments: Page = {
       { value: "", label: lists.all },
       ...InvoiceStatus.literals.map((value) => ({ value, label: texts.payments.statuses[value] }))
     ]
-    const filters = html`<form class="filters" role="search">${
+    const filters = html`<form class="filters">${
       select({ name: "status", label: texts.fields.state, options: choices, value: status })
     }<label class="inlinelabel">${texts.fields.customer}<input name="customer" value="${customer}"></label>
       <button>${lists.filter}</button></form>`

@@ -107,7 +107,7 @@ export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections
     assets,
     null,
     html`<a class="skip" href="#main">${texts.skip}</a>${menu(visit, sections)}<div class="frame">${
-      environment === "devnet" && html`<p class="test-strip">${texts.testStrip}</p>`
+      environment === "devnet" && html`<aside class="test-strip">${texts.testStrip}</aside>`
     }${top(visit, elsewhere, signOut)}<main id="main">${
       screen.trail !== undefined
       && html`<p class="crumb"><a href="${visit.at(screen.trail.path)}">${screen.trail.text}</a> / ${screen.title}</p>`
