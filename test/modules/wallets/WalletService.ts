@@ -26,6 +26,7 @@ import type { WalletKind } from "../../../schemas/Wallet.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 /**
  * `<merchant>` on devnet, `<merchant>m` on mainnet: there a person who signed in, whom alone a wallet is taken from;
@@ -41,7 +42,8 @@ const verify = (key: string) => {
       scope: "merchant",
       kind: isPerson ? "wallet" : "key",
       credential: isPerson ? `wallet_${merchant}` : `key_${key}`,
-      apiVersion: "2026-01-15"
+      apiVersion: "2026-01-15",
+      ...(isPerson ? solePerson : operatorKey)
     } as Principal
   )
 }

@@ -24,6 +24,7 @@ import type { Environment } from "../../../schemas/Network.ts"
 import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 const abandonXpub =
   "xpub6DCoCpSuQZB2jawqnGMEPS63ePKWkwWPH4TU45Q7LPXWuNd8TMtVxRrgjtEshuqpK3mdhaWHPFsBngh5GFZaM6si3yZdUsT8ddYM3PwnATt"
@@ -44,7 +45,8 @@ const verify = (key: string) => {
       scope: what === "c" ? "commerce" : "merchant",
       kind: what === "w" || what === "m" ? "wallet" : "key",
       credential: `key_${key}`,
-      apiVersion: "2026-01-15"
+      apiVersion: "2026-01-15",
+      ...(what === "w" || what === "m" ? solePerson : operatorKey)
     } as Principal
   )
 }
