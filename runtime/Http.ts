@@ -389,7 +389,10 @@ export class Credentials extends Context.Service<Credentials, {
 }>()("tillwire/runtime/Http/Credentials") {}
 
 /** An error as a client reads it. A code that only a newer service knows stands in `details.code`. */
-const readError = (code: string, more: Parameters<typeof publicError>[1] & { readonly message: string }): PublicError =>
+export const readError = (
+  code: string,
+  more: Parameters<typeof publicError>[1] & { readonly message: string }
+): PublicError =>
   (errorCodes as ReadonlyArray<string>).includes(code)
     ? publicError(code as ErrorCode, more)
     : publicError("INTERNAL_ERROR", { message: `${code}: ${more.message}`, details: { code } })

@@ -1,8 +1,8 @@
 /**
  * Calls of the service's own API from inside of the process, by a caller who was found good before: what a page does
- * for whoever has its session. They pass everything that a call from outside passes, so that rights, limits, names,
- * idempotency and the audit log are one thing; only the credential is not looked up again, and nothing goes through a
- * socket.
+ * for whoever has its session. They pass everything that a call from outside passes, so that rights, names, idempotency
+ * and the audit log are one thing. Only the credential is not looked up again, whoever calls counts the page and not
+ * its calls, and nothing goes through a socket.
  */
 import { Context, Effect, Fiber, Layer, type Schema, Scope } from "effect"
 import { HttpRouter, HttpServerRequest } from "effect/http"
@@ -31,8 +31,8 @@ export interface LocalAnswer {
 
 /**
  * Calls the service's own API without a socket, as a caller whose session was checked: pages act for people by it. A
- * call passes all that one from outside passes but the look-up of its credential. The environment it acts in is the one
- * it names, as with a wallet's token. A route that no loaded module has is answered 404 as outside.
+ * call passes all that one from outside passes but the look-up of its credential and the limits of calls: count the
+ * request that it is made for. The environment it acts in is the one it names, as with a wallet's token. A route that no loaded module has is answered 404 as outside.
  */
 export class LocalCalls extends Context.Service<LocalCalls, {
   readonly call: (caller: Grant, call: LocalCall) => Effect.Effect<LocalAnswer>

@@ -11,12 +11,12 @@ import { CurrentPrincipal } from "./Http.ts"
  * Every such group has them: `test/journeys/rights.test.ts`.
  */
 export const RightsOf = Context.Reference<{ readonly read: Right; readonly write: Right } | null>(
-  "tillwire/runtime/Http/RightsOf",
+  "tillwire/runtime/Rights/RightsOf",
   { defaultValue: () => null }
 )
 
 /** The right that calls of an endpoint need, where it is not that of its group. */
-export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Http/RightOf", { defaultValue: () => null })
+export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Rights/RightOf", { defaultValue: () => null })
 
 /** Why a caller may not do what takes `right`, if so: `PERMISSION_DENIED`. */
 export const objectionToRight = (caller: Principal, right: Right): PublicError | undefined =>

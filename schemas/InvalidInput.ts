@@ -191,7 +191,12 @@ const faultOf = (
       return first === undefined ? { ...here, isMissing: false } : faultOf(first, here, issue.ast)
     }
     case "InvalidType":
-      return { ...fault, ast: fault.ast ?? issue.ast, isMissing: false }
+      return {
+        ...fault,
+        ast: fault.ast ?? issue.ast,
+        isMissing: false,
+        message: fault.message ?? textIn(issue.ast.annotations, "message")
+      }
     case "InvalidValue":
       return { ...fault, message: fault.message ?? textIn(issue.annotations, "message"), isMissing: false }
     default:

@@ -6,9 +6,6 @@ import { errors, TakesForms, WrappedErrors } from "../../runtime/Http.ts"
 const html = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/html" }))
 const plain = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain" }))
 
-/** A merchant's id and an environment, as addresses name them. */
-const shop = { merchant: Schema.String, environment: Schema.String }
-
 const refusals = errors(
   "wrapped",
   ...["NOT_FOUND", "PERMISSION_DENIED", "ORIGIN_NOT_ALLOWED", "TOKEN_INVALID", "VALIDATION_ERROR"] as const,
@@ -37,40 +34,24 @@ export class SignInPagesGroup extends HttpApiGroup.make("sign-in-pages").add(
   .annotate(OpenApi.Exclude, true)
 {}
 
+const shop = "/dashboard/:merchant/:environment"
+const shopParts = { merchant: Schema.String, environment: Schema.String }
+const first = { ...shopParts, a: Schema.String }
+const second = { ...first, b: Schema.String }
+const third = { ...second, c: Schema.String }
+
+const answers = { success: html, error: refusals }
+
 /** Every page of a merchant: what there is below these addresses is the table in `pages.ts`. */
 export class PagesGroup extends HttpApiGroup.make("dashboard-pages").add(
-  HttpApiEndpoint.get("page0", "/dashboard/:merchant/:environment", { params: shop, success: html, error: refusals }),
-  HttpApiEndpoint.get("page1", "/dashboard/:merchant/:environment/:a", {
-    params: { ...shop, a: Schema.String },
-    success: html,
-    error: refusals
-  }),
-  HttpApiEndpoint.get("page2", "/dashboard/:merchant/:environment/:a/:b", {
-    params: { ...shop, a: Schema.String, b: Schema.String },
-    success: html,
-    error: refusals
-  }),
-  HttpApiEndpoint.get("page3", "/dashboard/:merchant/:environment/:a/:b/:c", {
-    params: { ...shop, a: Schema.String, b: Schema.String, c: Schema.String },
-    success: html,
-    error: refusals
-  }),
-  HttpApiEndpoint.post("act0", "/dashboard/:merchant/:environment", { params: shop, success: html, error: refusals }),
-  HttpApiEndpoint.post("act1", "/dashboard/:merchant/:environment/:a", {
-    params: { ...shop, a: Schema.String },
-    success: html,
-    error: refusals
-  }),
-  HttpApiEndpoint.post("act2", "/dashboard/:merchant/:environment/:a/:b", {
-    params: { ...shop, a: Schema.String, b: Schema.String },
-    success: html,
-    error: refusals
-  }),
-  HttpApiEndpoint.post("act3", "/dashboard/:merchant/:environment/:a/:b/:c", {
-    params: { ...shop, a: Schema.String, b: Schema.String, c: Schema.String },
-    success: html,
-    error: refusals
-  })
+  HttpApiEndpoint.get("page0", shop, { params: shopParts, ...answers }),
+  HttpApiEndpoint.get("page1", `${shop}/:a`, { params: first, ...answers }),
+  HttpApiEndpoint.get("page2", `${shop}/:a/:b`, { params: second, ...answers }),
+  HttpApiEndpoint.get("page3", `${shop}/:a/:b/:c`, { params: third, ...answers }),
+  HttpApiEndpoint.post("act0", shop, { params: shopParts, ...answers }),
+  HttpApiEndpoint.post("act1", `${shop}/:a`, { params: first, ...answers }),
+  HttpApiEndpoint.post("act2", `${shop}/:a/:b`, { params: second, ...answers }),
+  HttpApiEndpoint.post("act3", `${shop}/:a/:b/:c`, { params: third, ...answers })
 )
   .middleware(WrappedErrors)
   .annotate(TakesForms, true)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { nowSeconds } from "../../runtime/Clock.ts"
-import { RequestInfo } from "../../runtime/Http.ts"
+import { RateLimiter, RequestInfo } from "../../runtime/Http.ts"
 import { readForm } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { LocalCalls } from "../../runtime/LocalCalls.ts"
@@ -15,10 +15,10 @@ import { Environment } from "../../schemas/Network.ts"
 import { mayDo } from "../../schemas/Roles.ts"
 import { TeamSessions } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
-import { makeFrames } from "./handlers/Frames.ts"
+import { type Frames, makeFrames } from "./handlers/Frames.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
 import type { Screen, Visit } from "./pages/Page.ts"
-import { page as renderPage, plainPage, refusal } from "./pages/Shell.ts"
+import { page as renderPage, plainPage, refusalOf } from "./pages/Shell.ts"
 import { en } from "./pages/texts/en.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
 import { sectionsFor } from "./rules.ts"
@@ -44,34 +44,32 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
   parts: ["a", "b", "c"].flatMap((name) => parts[name] === undefined ? [] : [parts[name]])
 })
 
-const makeVisits = Effect.gen(function*() {
-  const frames = yield* makeFrames
+/** Reads who is here and what their address names; it answers null where nobody is signed in. */
+const makeOpen = Effect.fnUntraced(function*({ base, cookies }: Frames) {
   const sessions = yield* TeamSessions
   const localCalls = yield* LocalCalls
   const { environments } = yield* Settings
-  const { base, cookies, origin } = frames
-
-  /** The page that an address names, for whoever has the session; null: nobody is signed in. */
-  const open = Effect.fnUntraced(function*(
+  return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
     { environment, merchant, parts }: Address
   ): Effect.fn.Return<{ readonly visit: Visit; readonly found: FoundPage } | null, PublicError> {
     const token = request.cookies[cookies.read]
     const session = token === undefined || token === "" ? null : yield* sessions.find(token)
     if (session === null) return null
-    const merchantId = Number(merchant)
+    const merchantId = /^[1-9]\d{0,9}$/.test(merchant) ? Number.parseInt(merchant, 10) : null
     const memberships = yield* sessions.memberships(session.person)
     const membership = memberships.find((one) => one.merchantId === merchantId)
     const found = findPage(parts)
-    const grant = membership === undefined ? null : yield* sessions.grantOf(session, merchantId)
+    const grant = membership === undefined ? null : yield* sessions.grantOf(session, membership.merchantId)
     if (
       membership === undefined || grant === null || found === null || !isEnvironment(environment)
       || !environments.includes(environment) || !localCalls.serves(found.page.route)
     ) return yield* publicError("NOT_FOUND")
     const caller = { ...grant, environment }
     const { requestId } = yield* RequestInfo
-    const home = `${base}/dashboard/${merchantId}/${environment}`
+    const home = `${base}/dashboard/${membership.merchantId}/${environment}`
     const visit: Visit = {
+      caller,
       session,
       membership,
       memberships,
@@ -87,10 +85,18 @@ const makeVisits = Effect.gen(function*() {
       serves: localCalls.serves,
       at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
       formKey: randomUUID(),
-      refused: null
+      refusal: null
     }
     return { visit, found }
   })
+})
+
+const makeVisits = Effect.gen(function*() {
+  const frames = yield* makeFrames
+  const open = yield* makeOpen(frames)
+  const sessions = yield* TeamSessions
+  const rateLimiter = yield* RateLimiter
+  const { base, cookies, origin } = frames
 
   const send = (request: HttpServerRequest.HttpServerRequest, visit: Visit, screen: Screen): Response => {
     const text = renderPage(visit, screen, {
@@ -99,7 +105,7 @@ const makeVisits = Effect.gen(function*() {
       elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
       signOut: pathUrl(`${base}/dashboard/signout`)
     })
-    return frames.send(request, text, visit.refused === null ? 200 : statusOf(visit.refused.error.code))
+    return frames.send(request, text, visit.refusal === null ? 200 : statusOf(visit.refusal.error.code))
   }
 
   const show = (
@@ -119,7 +125,7 @@ const makeVisits = Effect.gen(function*() {
       const title = error.code === "NOT_FOUND" ? en.errors.notFoundTitle : en.errors.title
       return frames.send(
         request,
-        plainPage(en, title, frames.assets, refusal(en, error, requestId)),
+        plainPage(en, title, frames.assets, refusalOf(en, error, requestId)),
         statusOf(error.code)
       )
     })
@@ -130,7 +136,10 @@ const makeVisits = Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         return yield* Effect.flatMap(
           open(request, addressOf(params)),
-          (opened) => opened === null ? Effect.succeed(toSignIn(request.url)) : show(request, opened)
+          (opened) =>
+            opened === null
+              ? Effect.succeed(toSignIn(request.url))
+              : rateLimiter.credential(opened.visit.caller, show(request, opened))
         ).pipe(Effect.catch((error) => refuse(request, error)))
       }),
 
@@ -146,19 +155,22 @@ const makeVisits = Effect.gen(function*() {
             return yield* publicError("TOKEN_INVALID", { message: en.errors.signInAgain })
           }
           const form = yield* readForm(request)
-          const action = found.page.actions?.[form.get("action") ?? ""]
+          const { actions = {} } = found.page
+          const name = form.get("action") ?? ""
+          const action = Object.hasOwn(actions, name) ? actions[name] : undefined
           if (action === undefined) {
             return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
           }
-          return yield* Effect.matchEffect(action(visit, form), {
+          const answer = Effect.matchEffect(action(visit, form), {
             onSuccess: (after) =>
               Effect.succeed(
                 "screen" in after
                   ? send(request, visit, after.screen)
                   : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
               ),
-            onFailure: (error) => show(request, { found, visit: { ...visit, refused: { error, form } } })
+            onFailure: (error) => show(request, { found, visit: { ...visit, refusal: { error, form } } })
           })
+          return yield* rateLimiter.credential(visit.caller, answer)
         })
         return yield* Effect.catch(acted, (error) => refuse(request, error))
       })

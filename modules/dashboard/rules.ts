@@ -9,7 +9,6 @@ export interface Section {
   readonly right: Right
   /** The route of the API that it stands on; without it there is no such page. */
   readonly route: `/api/${string}`
-  readonly onlyDevnet?: boolean
 }
 
 export type SectionName =

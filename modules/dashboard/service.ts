@@ -1,8 +1,8 @@
 /** The API as pages call it: for one person, of one merchant, in one environment. */
 import { Effect } from "effect"
-import type { Grant } from "../../runtime/Http.ts"
+import { type Grant, readError } from "../../runtime/Http.ts"
 import type { LocalAnswer, LocalCall, LocalCalls } from "../../runtime/LocalCalls.ts"
-import { type ErrorCode, errorCodes, type PublicError, publicError } from "../../schemas/Errors.ts"
+import type { PublicError } from "../../schemas/Errors.ts"
 import type { Schema } from "effect"
 
 type Path = `/api/${string}`
@@ -21,7 +21,7 @@ export interface List<A> {
 export interface MerchantApi {
   /** The answer's data. Fails as the API does. */
   readonly get: <A>(path: Path, query?: Parameters) => Effect.Effect<A, PublicError>
-  /** As `get`; null where the route is not served, the person may not read it, or there is no such object. */
+  /** As `get`; null where the route is not served. Ask only for what the person may read: refusals are audited. */
   readonly find: <A>(path: Path, query?: Parameters) => Effect.Effect<A | null, PublicError>
   /** `formKey`: a form that is sent twice acts once. */
   readonly send: <A>(
@@ -45,9 +45,8 @@ const errorOf = ({ body, headers }: LocalAnswer): PublicError => {
   const fields: ErrorFields = typeof wire.error === "object"
     ? wire.error
     : { code: wire.code ?? "INTERNAL_ERROR", message: wire.error ?? "" }
-  const code = (errorCodes as ReadonlyArray<string>).includes(fields.code) ? fields.code as ErrorCode : "INTERNAL_ERROR"
   const retryAfter = Number(headers["retry-after"] ?? Number.NaN)
-  return publicError(code, {
+  return readError(fields.code, {
     message: fields.message,
     param: fields.param ?? null,
     details: fields.details ?? null,
@@ -69,9 +68,6 @@ export const withQuery = <P extends string>(path: P, query: Parameters = {}): P 
   return search.size === 0 ? path : `${path}?${search}` as P
 }
 
-/** Codes by which a page learns that there is nothing to show, rather than that it failed. */
-const absent: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["NOT_FOUND", "PERMISSION_DENIED", "METHOD_NOT_ALLOWED"])
-
 export const makeMerchantApi = (
   { call }: LocalCalls["Service"],
   caller: Grant,
@@ -89,7 +85,7 @@ export const makeMerchantApi = (
     find: (path, query) =>
       Effect.catch(
         get<never>(path, query),
-        (error) => absent.has(error.code) ? Effect.succeed(null) : Effect.fail(error)
+        (error) => error.code === "NOT_FOUND" ? Effect.succeed(null) : Effect.fail(error)
       ),
     send: (method, path, body, formKey) =>
       ask({

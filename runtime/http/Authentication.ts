@@ -271,7 +271,9 @@ export const makeLetMerchantIn: Effect.Effect<
       Effect.flatMap(authenticate(call.request), (grant) => {
         call.facts.apiVersion = versionOf(call.request.headers, grant.apiVersion)
         const answer = Effect.flatMap(Effect.suspend(() => admitted(call, grant)), act)
-        return rateLimiter.credential(grant, grant.kind === "key" ? answer : notingDenials(call, grant, answer))
+        const noted = grant.kind === "key" ? answer : notingDenials(call, grant, answer)
+        // A page makes several calls of its own: it was counted itself.
+        return localCallerOf(call.request) === undefined ? rateLimiter.credential(grant, noted) : noted
       })
   }
 )

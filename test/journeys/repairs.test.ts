@@ -87,7 +87,7 @@ describe("what an operator may not say", () => {
           }
         }
         const cases: ReadonlyArray<readonly [keyof typeof told, object, ...ReadonlyArray<string>]> = [
-          ["rescan", { from: 1 }, "from", "text"],
+          ["rescan", { from: 1 }, "from", "decimal digits"],
           ["rescan", { from: "-1" }, "from", "no sign"],
           ["rescan", { to: "1e3" }, "to", "decimal digits"],
           ["rescan", { to: "9".repeat(60) }, "to", "1 to 18"],
@@ -101,7 +101,7 @@ describe("what an operator may not say", () => {
           ["reanchor", { height: "-5" }, "height", "no sign"],
           ["reanchor", {}, "INVALID_TRANSITION", "chains.rescan"],
           ["reanchor", { network: "solana" }, "UNSUPPORTED_NETWORK network", "config"],
-          ["restored", { backup_time: "now" }, "backup_time", "an integer"],
+          ["restored", { backup_time: "now" }, "backup_time", "epoch seconds"],
           ["restored", { backup_time: now + 3_600 }, "VALIDATION_ERROR backup_time", "not in the future"],
           ["restored", { backup_time: now * 1_000 }, "VALIDATION_ERROR backup_time", "epoch seconds"],
           ["restored", { backup_time: -1 }, "VALIDATION_ERROR backup_time", "epoch seconds"],
@@ -110,7 +110,7 @@ describe("what an operator may not say", () => {
           ["restored", { skip: 1.5 }, "skip", "whole number"],
           ["restored", { environment: "devnet" }, "VALIDATION_ERROR environment", "config"],
           ["report", { amount: "0" }, "VALIDATION_ERROR amount", "base units"],
-          ["report", { amount: 5 }, "amount", "text"],
+          ["report", { amount: 5 }, "amount", "base units"],
           ["report", { amount: "-5" }, "amount", "no sign"],
           ["report", { amount: "9".repeat(90) }, "amount", "1 to 78"],
           ["report", { index: -1 }, "index", "0 to 2147483647"],
@@ -119,7 +119,7 @@ describe("what an operator may not say", () => {
           ["report", { height: "999999999" }, "VALIDATION_ERROR height", "1000 above"],
           ["report", { block_time: now * 1_000 }, "VALIDATION_ERROR block_time", "epoch seconds"],
           ["report", { block_time: -1 }, "VALIDATION_ERROR block_time", "epoch seconds"],
-          ["report", { block_time: "now" }, "block_time", "an integer"],
+          ["report", { block_time: "now" }, "block_time", "epoch seconds"],
           ["report", { match_key: `0x${"ef".repeat(20)}` }, "VALIDATION_ERROR match_key", "No invoice of mainnet"],
           ["report", { environment: "devnet" }, "VALIDATION_ERROR match_key", "environment"],
           ["report", { network: "solana", tx_hash: "1".repeat(64) }, "VALIDATION_ERROR match_key", "network"],

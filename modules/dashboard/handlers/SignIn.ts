@@ -11,7 +11,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../../schemas/Errors.ts"
 import { type Acceptor, type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
 import { DashboardApi } from "../api.ts"
-import { plainPage, refusal } from "../pages/Shell.ts"
+import { plainPage, refusalOf } from "../pages/Shell.ts"
 import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
@@ -42,7 +42,7 @@ export const signInHandlers = Operations.group(
     const { environments } = yield* Settings
     // Whatever refuses an address below this, a fault of ours included, is shown to a person.
     yield* (yield* ErrorPages).register("/dashboard", (error) => ({
-      html: plainPage(en, en.errors.title, frames.assets, refusal(en, error)),
+      html: plainPage(en, en.errors.title, frames.assets, refusalOf(en, error)),
       headers: frames.headers
     }))
     const { base, cookies, origin, publicUrl } = frames

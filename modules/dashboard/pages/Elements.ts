@@ -4,7 +4,7 @@ import { dollars, moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { isoTime } from "../../../schemas/Time.ts"
 import { descriptorOf, type Network } from "../../../schemas/Network.ts"
-import type { Query, Visit } from "./Page.ts"
+import type { Query, Screen, Visit } from "./Page.ts"
 
 export type Tone = "good" | "warn" | "bad" | "plain"
 
@@ -86,12 +86,12 @@ export const facts = (pairs: ReadonlyArray<readonly [string, Content]>): Html =>
   }</dl>`
 
 /** What a form that was refused said of a field, else `value`. */
-export const sentValue = ({ refused }: Pick<Visit, "refused">, name: string, value: string | null = null): string =>
-  refused?.form.get(name) ?? value ?? ""
+export const sentValue = ({ refusal }: Pick<Visit, "refusal">, name: string, value: string | null = null): string =>
+  refusal?.form.get(name) ?? value ?? ""
 
 /** Why a field was refused; null: it was not. */
-const faultOf = ({ refused }: Pick<Visit, "refused">, name: string): PublicError | null =>
-  refused?.error.param === name ? refused.error : null
+const faultOf = ({ refusal }: Pick<Visit, "refusal">, name: string): PublicError | null =>
+  refusal?.error.param === name ? refusal.error : null
 
 export interface Field {
   readonly name: string
@@ -172,4 +172,25 @@ export const pager = (
 export const cursorOf = ({ query }: Pick<Visit, "query">): Query => ({
   starting_after: query.get("after"),
   ending_before: query.get("after") === null ? query.get("before") : null
+})
+
+/** What is shown this once, and a button that says it is stored. */
+export const secretScreen = (
+  visit: Visit,
+  { back, secret, text, title, trail }: {
+    readonly title: string
+    readonly trail: Screen["trail"]
+    readonly text: string
+    readonly secret: string
+    /** The page that the button leads to. */
+    readonly back: string
+  }
+): Screen => ({
+  title,
+  ...(trail === undefined ? {} : { trail }),
+  body: card(
+    null,
+    html`${note("warn", text)}<p class="mono wrap">${secret}</p>
+    <p><a class="button main" href="${visit.at(back)}">${visit.texts.lists.stored}</a></p>`
+  )
 })

@@ -5,7 +5,6 @@ const paths = {
   overview: "M4 11 12 4l8 7v9h-5v-6H9v6H4z",
   payments: "M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01",
   todo: "M12 3 2 20h20zM12 10v4m0 3v.01",
-  links: "M10 14a4 4 0 0 0 6 0l3-3a4 4 0 0 0-6-6l-1 1M14 10a4 4 0 0 0-6 0l-3 3a4 4 0 0 0 6 6l1-1",
   refunds: "M9 7 4 12l5 5M4 12h11a5 5 0 0 1 0 10h-2",
   collect: "M12 3v10m0 0-4-4m4 4 4-4M4 15v5h16v-5",
   batches: "M4 7l8-4 8 4-8 4zM4 12l8 4 8-4M4 17l8 4 8-4",
@@ -21,7 +20,6 @@ const paths = {
   team: "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7M3 20c0-4 3-6 6-6s6 2 6 6M16 4a3.5 3.5 0 0 1 0 7m2 3c2 .8 3 3 3 6",
   audit: "M6 3h9l4 4v14H6zM9 11h7m-7 4h7",
   networks: "M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18M3 12h18M12 3c3 3 3 15 0 18-3-3-3-15 0-18",
-  simulator: "M9 3h6M10 3v6l-5 9a2 2 0 0 0 2 3h10a2 2 0 0 0 2-3l-5-9V3M8 15h8",
   menu: "M4 6h16M4 12h16M4 18h16",
   search: "M11 4a7 7 0 1 0 0 14 7 7 0 0 0 0-14M16 16l5 5"
 } as const

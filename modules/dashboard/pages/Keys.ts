@@ -11,14 +11,14 @@ import {
   field,
   foreign,
   form,
-  note,
   pager,
+  secretScreen,
   select,
   sentValue,
   table,
   timeOf
 } from "./Elements.ts"
-import type { Page, Visit } from "./Page.ts"
+import type { OneTimeScreen, Page, Visit } from "./Page.ts"
 
 interface KeyRow {
   readonly id: string
@@ -35,18 +35,16 @@ interface KeyRow {
 
 const pageSize = 25
 
-const shownOnce = (visit: Visit, key: string) => {
+const keySecret = (visit: Visit, key: string): OneTimeScreen => {
   const { keys: words, sections } = visit.texts
   return {
-    screen: {
+    screen: secretScreen(visit, {
       title: words.made,
       trail: { text: sections.keys, path: "keys" },
-      body: card(
-        null,
-        html`${note("warn", words.secretText)}<p class="mono wrap">${key}</p>
-        <p><a class="button main" href="${visit.at("keys")}">${words.stored}</a></p>`
-      )
-    }
+      text: words.secretText,
+      secret: key,
+      back: "keys"
+    })
   }
 }
 
@@ -120,7 +118,7 @@ export const keys: Page = {
         scope: sent.get("scope") ?? "",
         permissions: KeyPermission.literals.filter((value) => sent.has(`permission_${value}`))
       }, sent.get("form_key"))
-      return shownOnce(visit, made.key)
+      return keySecret(visit, made.key)
     }),
     roll: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("key") ?? "")
@@ -130,7 +128,7 @@ export const keys: Page = {
         {},
         sent.get("form_key")
       )
-      return shownOnce(visit, made.key)
+      return keySecret(visit, made.key)
     }),
     revoke: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("key") ?? "")

@@ -1,5 +1,6 @@
 /** What a page of the dashboard is: where it stands, what it shows, and what its forms do. Definitions only. */
 import type { Effect } from "effect"
+import type { Grant } from "../../../runtime/Http.ts"
 import type { Content, Url } from "../../../runtime/pages/Html.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -13,6 +14,8 @@ export type Query = Readonly<Record<string, string | number | null | undefined>>
 
 /** Somebody who looks at a page, of which merchant, and where. */
 export interface Visit {
+  /** As whom the page is counted and calls the API. */
+  readonly caller: Grant
   readonly session: TeamSession
   readonly membership: Membership
   /** Everything the person belongs to, for the choice of a shop. */
@@ -38,7 +41,7 @@ export interface Visit {
   /** New for each page: a form that is sent twice acts once. */
   readonly formKey: string
   /** A form of this page that was refused: what it said, so that nothing is typed twice. */
-  readonly refused: { readonly error: PublicError; readonly form: URLSearchParams } | null
+  readonly refusal: { readonly error: PublicError; readonly form: URLSearchParams } | null
 }
 
 /** What a page shows. */
@@ -63,12 +66,12 @@ export interface AfterForm {
 }
 
 /** What is shown once and never again, such as a new key: the answer to the form itself. */
-export interface ShownOnce {
+export interface OneTimeScreen {
   readonly screen: Screen
 }
 
 /** What a form of a page does. The API checks who may: a page decides nothing. */
-export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm | ShownOnce, PublicError>
+export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm | OneTimeScreen, PublicError>
 
 export interface Page {
   /** Below the merchant and its environment: `payments`, `payments/:id`; empty for the first page. */

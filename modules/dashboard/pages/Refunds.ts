@@ -218,7 +218,7 @@ export const newRefund: Page = {
     const { refunds: words, sections } = visit.texts
     return Effect.succeed({
       title: words.make,
-      trail: { text: sections.payments, path: `payments/${visit.params["id"]}` },
+      trail: { text: sections.payments, path: `payments/${encodeURIComponent(visit.params["id"] ?? "")}` },
       body: card(
         null,
         form(

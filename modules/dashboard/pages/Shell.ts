@@ -99,7 +99,7 @@ export interface Frame {
 
 /** A page in its shell. */
 export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections, signOut }: Frame): string => {
-  const { environment, membership, query, refused, texts } = visit
+  const { environment, membership, query, refusal, texts } = visit
   const notice = query.get("notice")
   return document(
     texts,
@@ -114,7 +114,7 @@ export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections
     }<div class="head"><h1>${screen.title}</h1>${screen.state}${
       screen.acts !== undefined && html`<div class="acts">${screen.acts}</div>`
     }</div>${isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
-      refused !== null && note("bad", refused.error.message, "alert")
+      refusal !== null && note("bad", refusal.error.message, "alert")
     }${screen.body}</main></div>`
   )
 }
@@ -130,7 +130,7 @@ export const plainPage = (texts: Texts, title: string, assets: Assets, body: Con
   )
 
 /** What is shown of a refusal: what happened, what to do, and the number to ask for. */
-export const refusal = (texts: Texts, error: PublicError, requestId: string | null = null): Html =>
+export const refusalOf = (texts: Texts, error: PublicError, requestId: string | null = null): Html =>
   html`${note("bad", error.message, "alert")}${
     requestId !== null && html`<p class="soft">${texts.errors.request(requestId)}</p>`
   }`

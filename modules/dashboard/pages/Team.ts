@@ -1,6 +1,6 @@
 /** Who of a merchant may do what: members, and invitations to become one. */
 import { Effect } from "effect"
-import { type Html, html, webUrl } from "../../../runtime/pages/Html.ts"
+import { type Html, html } from "../../../runtime/pages/Html.ts"
 import { Role } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
 import {
@@ -10,14 +10,14 @@ import {
   field,
   foreign,
   form,
-  note,
   pager,
+  secretScreen,
   select,
   sentValue,
   table,
   timeOf
 } from "./Elements.ts"
-import type { Page, Screen, Visit } from "./Page.ts"
+import type { OneTimeScreen, Page, Visit } from "./Page.ts"
 
 interface MemberRow {
   readonly id: string
@@ -59,22 +59,16 @@ const actsOf = (visit: Visit, member: MemberRow): Html | false => {
   }</div>`
 }
 
-const invited = (visit: Visit, url: string): { readonly screen: Screen } => {
+const invitationLink = (visit: Visit, url: string): OneTimeScreen => {
   const { sections, team: words } = visit.texts
-  const link = webUrl(url)
   return {
-    screen: {
+    screen: secretScreen(visit, {
       title: words.invited,
       trail: { text: sections.team, path: "team" },
-      body: card(
-        null,
-        html`${note("warn", words.invitedText)}<p>${
-          link === null
-            ? html`<span class="mono wrap">${url}</span>`
-            : html`<a class="mono wrap" href="${link}" rel="noreferrer">${url}</a>`
-        }</p>`
-      )
-    }
+      text: words.invitedText,
+      secret: url,
+      back: "team"
+    })
   }
 }
 
@@ -149,7 +143,7 @@ export const team: Page = {
         role: sent.get("role") ?? "",
         ...(email === "" ? {} : { email })
       }, sent.get("form_key"))
-      return invited(visit, made.url)
+      return invitationLink(visit, made.url)
     }),
     change: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("member") ?? "")

@@ -11,5 +11,3 @@ type Words<A> = {
 export type Texts = Words<typeof en>
 
 export type NoticeName = keyof typeof en.notices
-
-export type SectionName = keyof typeof en.sections

@@ -134,7 +134,14 @@ export const todo: Page = {
         note: sent.get("note") ?? "",
         ...(decision === "assign" && invoiceId !== "" ? { invoice_id: invoiceId.trim() } : {})
       }, sent.get("form_key"))
-      return { path: "todo", query: { open: id, status: "resolved" }, notice: "exception_resolved" }
+      // Where the payor is to be asked for an address, the refund's page makes the link for it.
+      const refunds = decision === "refund"
+        ? yield* visit.api.find<List<{ readonly id: string }>>("/api/v1/refunds", { exception_id: id, limit: 1 })
+        : null
+      const refund = refunds?.data[0]
+      return refund === undefined
+        ? { path: "todo", query: { open: id, status: "resolved" }, notice: "exception_resolved" }
+        : { path: `refunds/${refund.id}`, notice: "refund_created" }
     })
   }
 }

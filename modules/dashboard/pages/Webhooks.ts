@@ -1,7 +1,12 @@
 /** Whether the shop heard it, and if not, why: endpoints, and the deliveries of one. */
 import { Effect } from "effect"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
-import { DeliveryStatus, type WebhookDelivery, type WebhookEndpoint } from "../../../schemas/Webhook.ts"
+import {
+  DeliveryStatus,
+  type WebhookAttempt,
+  type WebhookDelivery,
+  type WebhookEndpoint
+} from "../../../schemas/Webhook.ts"
 import type { List } from "../service.ts"
 import {
   card,
@@ -12,27 +17,19 @@ import {
   field,
   foreign,
   form,
-  note,
   pager,
+  secretScreen,
   select,
   shortId,
   table,
   timeOf,
   type Tone
 } from "./Elements.ts"
-import type { Page, Visit } from "./Page.ts"
+import type { OneTimeScreen, Page, Visit } from "./Page.ts"
 
 type Endpoint = typeof WebhookEndpoint.Encoded
 type Delivery = typeof WebhookDelivery.Encoded & {
-  readonly attempts?: ReadonlyArray<{
-    readonly number: number
-    readonly status: string
-    readonly response_status: number | null
-    readonly error: string | null
-    readonly latency_ms: number | null
-    readonly response_body: string | null
-    readonly ended_at: number | null
-  }>
+  readonly attempts?: ReadonlyArray<typeof WebhookAttempt.Encoded>
 }
 
 const pageSize = 25
@@ -95,20 +92,19 @@ export const webhooks: Page = {
         enabled_events: (sent.get("enabled_events") ?? "").split(",").map((type) => type.trim()),
         description: sent.get("description") ?? ""
       }, sent.get("form_key"))
-      return { screen: secretScreen(visit, words.added, made.id, made.secret) }
+      return endpointSecret(visit, words.added, made.id, made.secret)
     })
   }
 }
 
-/** A secret, which is kept as it is shown here: once. */
-const secretScreen = (visit: Visit, title: string, id: string, secret: string) => ({
-  title,
-  trail: { text: visit.texts.sections.webhooks, path: "webhooks" },
-  body: card(
-    null,
-    html`${note("warn", visit.texts.webhooks.secretText)}<p class="mono wrap">${secret}</p>
-    <p><a class="button main" href="${visit.at(`webhooks/${id}`)}">${visit.texts.webhooks.stored}</a></p>`
-  )
+const endpointSecret = (visit: Visit, title: string, id: string, secret: string): OneTimeScreen => ({
+  screen: secretScreen(visit, {
+    title,
+    trail: { text: visit.texts.sections.webhooks, path: "webhooks" },
+    text: visit.texts.webhooks.secretText,
+    secret,
+    back: `webhooks/${id}`
+  })
 })
 
 const deliveryColumns = (visit: Visit): ReadonlyArray<Column<Delivery>> => {
@@ -237,7 +233,7 @@ export const webhook: Page = {
         { overlap_seconds: secretOverlapSeconds },
         sent.get("form_key")
       )
-      return { screen: secretScreen(visit, visit.texts.webhooks.rotated, visit.params["id"] ?? "", made.secret) }
+      return endpointSecret(visit, visit.texts.webhooks.rotated, visit.params["id"] ?? "", made.secret)
     }),
     disable: Effect.fnUntraced(function*(visit, sent) {
       yield* visit.api.send("PATCH", endpointPath(visit), { status: "disabled" }, sent.get("form_key"))

@@ -19,7 +19,6 @@ export const en = {
     overview: "Overview",
     payments: "Payments",
     todo: "To do",
-    links: "Payment links",
     refunds: "Refunds",
     collect: "Collect",
     batches: "Batches",
@@ -33,8 +32,7 @@ export const en = {
     branding: "Branding",
     team: "Team",
     audit: "Audit log",
-    networks: "Networks",
-    simulator: "Simulator"
+    networks: "Networks"
   },
   roles: {
     owner: "Owner",
@@ -53,20 +51,14 @@ export const en = {
     refund_approved: "Approved.",
     refund_canceled: "The refund is canceled. Its money can be refunded again.",
     delivery_sent: "It is sent again.",
-    signed_out: "You are signed out.",
-    payment_simulated: "The payment is simulated.",
     period_closed: "The month is closed. Nothing in it changes any more.",
     batch_made: "The batch is made."
   },
   errors: {
     title: "This did not work",
     notFoundTitle: "Not here",
-    notFound: (environment: string) => `There is no such page or object in ${environment}.`,
-    lookThere: (environment: string) => `Look in ${environment}`,
-    denied: "You may not see this",
     signInAgain: "Your session has ended. Sign in to go on.",
-    request: (id: string) => `Request ${id}`,
-    notNow: "Not available now."
+    request: (id: string) => `Request ${id}`
   },
   signIn: {
     title: "Sign in",
@@ -93,7 +85,8 @@ export const en = {
     all: "All",
     from: "From",
     to: "To",
-    pages: "Pages"
+    pages: "Pages",
+    stored: "I have stored it"
   },
   fields: {
     invoice: "Invoice",
@@ -107,22 +100,18 @@ export const en = {
     transaction: "Transaction",
     depth: "Depth",
     worth: "Worth",
-    sender: "From",
     note: "Note",
     number: "Number",
     created: "Created",
     due: "Due",
     refunded: "Refunded",
     missing: "Missing",
-    tooMuch: "Too much",
     until: "Open until",
     metadata: "Metadata",
     order: "Order",
-    refundable: "Can be refunded",
     token: "Token",
     reason: "Reason",
-    to: "To",
-    share: "Share"
+    to: "To"
   },
   states: {
     open: "Open",
@@ -152,27 +141,20 @@ export const en = {
     medianSeconds: (seconds: number) => `half within ${seconds} s`,
     todo: "To do",
     nothingTodo: "Nothing to decide",
-    collect: "Waiting to be collected",
-    onAddresses: (count: number) => `on ${count} invoice addresses`,
     perDay: "Received per day",
-    days7: "7 days",
-    days30: "30 days",
     numbers: "Show the numbers",
     byNetwork: "By network, today",
     newest: "Newest payments",
     allPayments: "All payments",
     chart: (from: string, to: string, highest: string) => `Received per day from ${from} to ${to}, at most ${highest}`,
     day: "Day",
-    empty: "No payments yet",
-    simulate: "Simulate a payment"
+    empty: "No payments yet"
   },
   payments: {
     newInvoice: "New invoice",
     none: "No payments yet.",
-    copyLink: "Payment link",
     openPage: "Open page",
     cancel: "Cancel invoice",
-    cancelText: "Nobody can pay it any more. What comes all the same waits for your decision.",
     happened: "What happened",
     money: "Money",
     facts: "Facts",
@@ -380,7 +362,6 @@ export const en = {
       assign: "It pays the invoice you name.",
       ignore: "Nothing more happens. It stays in the books as left alone."
     },
-    invoiceNumber: "Number of the invoice",
-    decidedBy: (actor: string, when: string) => `Decided by ${actor}, ${when}`
+    invoiceNumber: "Number of the invoice"
   }
 } as const

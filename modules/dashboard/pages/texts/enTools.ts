@@ -7,7 +7,6 @@ export const toolTexts = {
     rotated: "A new secret",
     secretText:
       "This secret is shown this once. Keep it with your shop, which checks signatures by it; the one before is good for a day.",
-    stored: "I have stored it",
     url: "Address",
     urlHint: "Public https, without a password in it",
     events: "Events",
@@ -40,7 +39,6 @@ export const toolTexts = {
     make: "Make a key",
     made: "The key is made",
     secretText: "The key is shown this once. Store it where your server reads it, and nowhere else.",
-    stored: "I have stored it",
     name: "Name",
     key: "Key",
     permissions: "What it may do",
