@@ -32,7 +32,8 @@ export interface LocalAnswer {
 /**
  * Calls the service's own API without a socket, as a caller whose session was checked: pages act for people by it. A
  * call passes all that one from outside passes but the look-up of its credential and the limits of calls: count the
- * request that it is made for. The environment it acts in is the one it names, as with a wallet's token. A route that no loaded module has is answered 404 as outside.
+ * request that it is made for. The environment it acts in is the one it names, as with a wallet's token. A route that
+ * no loaded module has is answered 404 as outside.
  */
 export class LocalCalls extends Context.Service<LocalCalls, {
   readonly call: (caller: Grant, call: LocalCall) => Effect.Effect<LocalAnswer>

@@ -18,7 +18,7 @@ import { DashboardApi } from "./api.ts"
 import { type Frames, makeFrames } from "./handlers/Frames.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
 import type { Screen, Visit } from "./pages/Page.ts"
-import { page as renderPage, plainPage, refusalOf } from "./pages/Shell.ts"
+import { page as renderPage } from "./pages/Shell.ts"
 import { en } from "./pages/texts/en.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
 import { sectionsFor } from "./rules.ts"
@@ -46,6 +46,7 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
 
 /** Reads who is here and what their address names; it answers null where nobody is signed in. */
 const makeOpen = Effect.fnUntraced(function*({ base, cookies }: Frames) {
+  const rateLimiter = yield* RateLimiter
   const sessions = yield* TeamSessions
   const localCalls = yield* LocalCalls
   const { environments } = yield* Settings
@@ -55,7 +56,10 @@ const makeOpen = Effect.fnUntraced(function*({ base, cookies }: Frames) {
   ): Effect.fn.Return<{ readonly visit: Visit; readonly found: FoundPage } | null, PublicError> {
     const token = request.cookies[cookies.read]
     const session = token === undefined || token === "" ? null : yield* sessions.find(token)
-    if (session === null) return null
+    if (session === null) {
+      yield* rateLimiter.address(request, "page")
+      return null
+    }
     const merchantId = /^[1-9]\d{0,9}$/.test(merchant) ? Number.parseInt(merchant, 10) : null
     const memberships = yield* sessions.memberships(session.person)
     const membership = memberships.find((one) => one.merchantId === merchantId)
@@ -120,59 +124,43 @@ const makeVisits = Effect.gen(function*() {
   const toSignIn = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
 
-  const refuse = (request: HttpServerRequest.HttpServerRequest, error: PublicError) =>
-    Effect.map(RequestInfo, ({ requestId }) => {
-      const title = error.code === "NOT_FOUND" ? en.errors.notFoundTitle : en.errors.title
-      return frames.send(
-        request,
-        plainPage(en, title, frames.assets, refusalOf(en, error, requestId)),
-        statusOf(error.code)
-      )
-    })
-
   return {
     page: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        return yield* Effect.flatMap(
-          open(request, addressOf(params)),
-          (opened) =>
-            opened === null
-              ? Effect.succeed(toSignIn(request.url))
-              : rateLimiter.credential(opened.visit.caller, show(request, opened))
-        ).pipe(Effect.catch((error) => refuse(request, error)))
+        const opened = yield* open(request, addressOf(params))
+        return opened === null
+          ? toSignIn(request.url)
+          : yield* rateLimiter.credential(opened.visit.caller, show(request, opened))
       }),
 
     act: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const acted = Effect.gen(function*(): Effect.fn.Return<Response, PublicError> {
-          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
-          const opened = yield* open(request, addressOf(params))
-          if (opened === null) return toSignIn(request.url)
-          const { found, visit } = opened
-          if (!(yield* sessions.mayAct(visit.session, request.cookies[cookies.act] ?? ""))) {
-            return yield* publicError("TOKEN_INVALID", { message: en.errors.signInAgain })
-          }
-          const form = yield* readForm(request)
-          const { actions = {} } = found.page
-          const name = form.get("action") ?? ""
-          const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-          if (action === undefined) {
-            return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
-          }
-          const answer = Effect.matchEffect(action(visit, form), {
-            onSuccess: (after) =>
-              Effect.succeed(
-                "screen" in after
-                  ? send(request, visit, after.screen)
-                  : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
-              ),
-            onFailure: (error) => show(request, { found, visit: { ...visit, refusal: { error, form } } })
-          })
-          return yield* rateLimiter.credential(visit.caller, answer)
+        if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+        const opened = yield* open(request, addressOf(params))
+        if (opened === null) return toSignIn(request.url)
+        const { found, visit } = opened
+        if (!(yield* sessions.mayAct(visit.session, request.cookies[cookies.act] ?? ""))) {
+          return yield* publicError("TOKEN_INVALID", { message: en.errors.signInAgain })
+        }
+        const form = yield* readForm(request)
+        const { actions = {} } = found.page
+        const name = form.get("action") ?? ""
+        const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+        if (action === undefined) {
+          return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
+        }
+        const answer = Effect.matchEffect(action(visit, form), {
+          onSuccess: (after) =>
+            Effect.succeed(
+              "screen" in after
+                ? send(request, visit, after.screen)
+                : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
+            ),
+          onFailure: (error) => show(request, { found, visit: { ...visit, refusal: { error, form } } })
         })
-        return yield* Effect.catch(acted, (error) => refuse(request, error))
+        return yield* rateLimiter.credential(visit.caller, answer)
       })
   }
 })

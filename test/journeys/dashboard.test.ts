@@ -6,6 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { execFile } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { join } from "node:path"
 import { promisify } from "node:util"
 import { findBundle } from "../support/BuiltService.ts"
@@ -13,6 +14,7 @@ import { pages } from "../../modules/dashboard/pages.ts"
 import { sections } from "../../modules/dashboard/rules.ts"
 import { Role, roleHas } from "../../schemas/Roles.ts"
 import { emptyDatabase } from "../support/Database.ts"
+import { generousLimits } from "../support/Limits.ts"
 import { configOf, type Service, sources, startService, temporaryDirectory } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
@@ -34,7 +36,12 @@ const shop = Layer.effect(
   TheShop,
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
-    const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+    const config = configOf({
+      database: (yield* emptyDatabase).url,
+      chains: [{ use: "simulated" }],
+      http: { trustProxy: ["127.0.0.1"] },
+      limits: { ...generousLimits, pagePerMinute: 5, noncePerMinute: 5 }
+    })
     const service = yield* startService({ directory, config })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
     const link = (member?: string) =>
@@ -66,7 +73,9 @@ const shop = Layer.effect(
 
 const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString()
 
+/** What a browser sends with a form; each from an address of its own, for limits count addresses. */
 const formHeaders = (service: Service, cookies: Cookies = "") => ({
+  "x-forwarded-for": `2001:db8:${randomUUID().slice(0, 4)}:${randomUUID().slice(0, 4)}::1`,
   "content-type": "application/x-www-form-urlencoded",
   origin: new URL(service.url).origin,
   "sec-fetch-site": "same-origin",
@@ -142,6 +151,32 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       }),
     60_000
   )
+
+  it.effect("limits who is not signed in by their address, in a page, and nobody else", () =>
+    Effect.gen(function*() {
+      const { home, service } = yield* TheShop
+      const cookie = yield* signIn()
+      const headers = { "x-forwarded-for": "2001:db8:7::1" }
+      const guess = { ...headers, cookie: "tillwire_read=forged" }
+      for (const path of ["/dashboard", "/dashboard/signin", home, `${home}/keys`, "/dashboard/invitation"]) {
+        assert.isBelow((yield* service.call(path, { headers: guess })).status, 400, path)
+      }
+      for (const path of ["/dashboard", "/dashboard/signin", "/dashboard/signin/link", home]) {
+        const refused = yield* service.call(path, { headers: guess })
+        assert.strictEqual(refused.status, 429, path)
+        assert.match(String(refused.headers["content-type"]), /^text\/html/)
+        assert.match(String(refused.headers["retry-after"]), /^[1-9]\d?$/)
+      }
+      assert.strictEqual((yield* service.call(home, { headers: { ...headers, cookie } })).status, 200)
+      const code = () =>
+        service.call("/dashboard/signin/recovery", {
+          method: "POST",
+          headers: { ...formHeaders(service), "x-forwarded-for": "2001:db8:8::1" },
+          body: form({ email: "nobody@shop.example", code: "guess" })
+        })
+      for (let tries = 0; tries < 5; tries++) assert.strictEqual((yield* code()).status, 401)
+      assert.strictEqual((yield* code()).status, 429, "a guess of a code")
+    }), 60_000)
 
   it.effect(
     "signs in by a link once, with cookies that no other site sends and no script reads",

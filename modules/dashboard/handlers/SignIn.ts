@@ -42,7 +42,12 @@ export const signInHandlers = Operations.group(
     const { environments } = yield* Settings
     // Whatever refuses an address below this, a fault of ours included, is shown to a person.
     yield* (yield* ErrorPages).register("/dashboard", (error) => ({
-      html: plainPage(en, en.errors.title, frames.assets, refusalOf(en, error)),
+      html: plainPage(
+        en,
+        error.code === "NOT_FOUND" ? en.errors.notFoundTitle : en.errors.title,
+        frames.assets,
+        refusalOf(error)
+      ),
       headers: frames.headers
     }))
     const { base, cookies, origin, publicUrl } = frames
@@ -111,6 +116,7 @@ export const signInHandlers = Operations.group(
         "entry",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "page")
           const session = yield* sessionOf(request)
           const home = session === null ? null : yield* homeOf(session.person)
           return frames.seeOther(home ?? `${base}/dashboard/signin`)
@@ -120,6 +126,7 @@ export const signInHandlers = Operations.group(
         "signIn",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "page")
           return showSignIn(request, queryOf(request.url).get("next"), null)
         })
       )
@@ -127,6 +134,7 @@ export const signInHandlers = Operations.group(
         "link",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "page")
           return showLink(request, queryOf(request.url).get("next"), null)
         })
       )
@@ -145,6 +153,7 @@ export const signInHandlers = Operations.group(
         "invitation",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "page")
           return showInvitation(request, null)
         })
       )

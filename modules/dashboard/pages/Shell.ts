@@ -129,8 +129,5 @@ export const plainPage = (texts: Texts, title: string, assets: Assets, body: Con
     html`<main id="main"><section class="card"><h1>${title}</h1>${body}</section></main>`
   )
 
-/** What is shown of a refusal: what happened, what to do, and the number to ask for. */
-export const refusalOf = (texts: Texts, error: PublicError, requestId: string | null = null): Html =>
-  html`${note("bad", error.message, "alert")}${
-    requestId !== null && html`<p class="soft">${texts.errors.request(requestId)}</p>`
-  }`
+/** What is shown of a refusal: what happened and what to do. */
+export const refusalOf = (error: PublicError): Html => note("bad", error.message, "alert")

@@ -57,8 +57,7 @@ export const en = {
   errors: {
     title: "This did not work",
     notFoundTitle: "Not here",
-    signInAgain: "Your session has ended. Sign in to go on.",
-    request: (id: string) => `Request ${id}`
+    signInAgain: "Your session has ended. Sign in to go on."
   },
   signIn: {
     title: "Sign in",

@@ -6,7 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { decodeFunctionData, type Hex, keccak256, toHex } from "viem"
+import { decodeFunctionData, type Hex } from "viem"
 import { collector } from "../../../../modules/chains/evm/Contracts.ts"
 import { toChecksumAddress } from "../../../../schemas/EvmAddress.ts"
 import type { PublicError } from "../../../../schemas/Errors.ts"
@@ -159,7 +159,9 @@ layer(CollectTown.layer("prague"), options)("collecting", (it) => {
         Effect.map(build(part, format), ({ payload }) => JSON.parse(payload))
       const [call] = yield* request(named, "eip5792")
       assert.deepStrictEqual([call.from, call.atomicRequired], [from, false])
-      assert.strictEqual(call.id, keccak256(toHex(`tillwire:batch:${named.batchId.slice(4)}:1`)))
+      assert.match(call.id, /^0x[0-9a-f]{64}$/)
+      assert.strictEqual((yield* request(named, "eip5792"))[0].id, call.id, "of the same calls")
+      assert.notStrictEqual((yield* request(unnamed, "eip5792"))[0].id, call.id)
       assert.notProperty((yield* request(unnamed, "eip5792"))[0], "from")
       assert.notProperty((yield* request(unnamed, "transactions"))[0], "from")
       assert.strictEqual((yield* request(unnamed, "safe")).meta.createdFromSafeAddress, "")
