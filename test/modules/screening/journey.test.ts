@@ -80,8 +80,12 @@ const screenedInvoice = Effect.gen(function*() {
   return { id, exception, session: made.payment_session_headers as Readonly<Record<string, string>> }
 })
 
-const resolve = (exception: { readonly id: string }, action: string, credential?: Readonly<Record<string, string>>) =>
-  post(`/api/v1/exceptions/${exception.id}/resolve`, { action, note: "asked the customer" }, credential)
+const resolve = (
+  exception: { readonly id: string },
+  action: string,
+  credential?: Readonly<Record<string, string>>,
+  refund?: object
+) => post(`/api/v1/exceptions/${exception.id}/resolve`, { action, note: "asked the customer", refund }, credential)
 
 layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
   "a deployment with screened addresses",
@@ -134,6 +138,31 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
         const after = yield* read(`/api/v1/invoices/${id}?expand=latest_payment`)
         assert.include(after, { status: "unpaid", amount_paid: 0 })
         assert.include(after.latest_payment, { status: "rejected" })
+      }))
+
+    it.effect("gives it back as it came, to an address that is not listed, when a signed-in owner approves it", () =>
+      Effect.gen(function*() {
+        const { jwt } = yield* Deployed
+        const { exception, id } = yield* screenedInvoice
+        const to = (address: string) => ({ destination: { network: "base", address }, fee_bearer: "merchant" })
+        const listed = assertStatus(400, yield* resolve(exception, "refund", undefined, to(sender)))
+        assert.include(listed.error, { code: "WALLET_ADDRESS_INVALID", param: "refund.destination.address" })
+        const address = privateKeyToAccount(generatePrivateKey()).address
+        const { data, refunds: [opened] } = assertStatus(
+          200,
+          yield* resolve(exception, "refund", undefined, to(address))
+        )
+        assert.include(data, { status: "resolved" })
+        assert.include(opened, { status: "pending_approval", amount: exception.amount, token_amount: exception.token_amount })
+        const byKey = assertStatus(403, yield* post(`/api/v1/refunds/${opened.id}/approve`, {}))
+        assert.include(byKey.error, { code: "CREDENTIAL_NOT_ALLOWED" })
+        const approved = assertStatus(200, yield* post(`/api/v1/refunds/${opened.id}/approve`, {}, jwt))
+        assert.include(approved.data, { status: "processing" })
+        const after = yield* read(`/api/v1/invoices/${id}?expand=latest_payment`)
+        assert.include(after, { status: "unpaid", amount_paid: 0 })
+        assert.include(after.latest_payment, { status: "rejected" })
+        const again = assertStatus(409, yield* resolve(exception, "accept", jwt))
+        assert.include(again.error, { code: "EXCEPTION_ALREADY_RESOLVED" })
       }))
 
     it.effect("takes no listed refund address from a payor, and does not say why", () =>
