@@ -78,6 +78,7 @@ export const exampleRefund = {
   tx_hash: null,
   balance_transaction_id: null,
   claim_url: null,
+  approvals: [{ by: "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", at: 1_766_320_496 }],
   reason: "overpayment",
   failure_code: null,
   created_at: 1_766_320_496,
@@ -110,6 +111,9 @@ export const Refund = Schema.Struct({
   tx_hash: Schema.NullOr(Schema.String),
   balance_transaction_id: Schema.NullOr(Schema.String),
   claim_url: Schema.NullOr(Schema.String),
+  approvals: Schema.Array(Schema.Struct({ by: Schema.String, at: EpochSeconds })).annotate({
+    description: "Who has approved it as it is now; where two people must, it waits until there are two"
+  }),
   reason: RefundReason,
   failure_code: Schema.NullOr(Schema.String),
   created_at: EpochSeconds,

@@ -5483,6 +5483,12 @@ export interface components {
          *         "tx_hash": null,
          *         "balance_transaction_id": null,
          *         "claim_url": null,
+         *         "approvals": [
+         *           {
+         *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "at": 1766320496
+         *           }
+         *         ],
          *         "reason": "overpayment",
          *         "failure_code": null,
          *         "created_at": 1766320496,
@@ -5513,6 +5519,12 @@ export interface components {
          *           "tx_hash": null,
          *           "balance_transaction_id": null,
          *           "claim_url": null,
+         *           "approvals": [
+         *             {
+         *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *               "at": 1766320496
+         *             }
+         *           ],
          *           "reason": "overpayment",
          *           "failure_code": null,
          *           "created_at": 1766320496,
@@ -9115,6 +9127,12 @@ export interface components {
          *         "tx_hash": null,
          *         "balance_transaction_id": null,
          *         "claim_url": null,
+         *         "approvals": [
+         *           {
+         *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "at": 1766320496
+         *           }
+         *         ],
          *         "reason": "overpayment",
          *         "failure_code": null,
          *         "created_at": 1766320496,
@@ -10624,6 +10642,12 @@ export interface components {
          *       "tx_hash": null,
          *       "balance_transaction_id": null,
          *       "claim_url": null,
+         *       "approvals": [
+         *         {
+         *           "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "at": 1766320496
+         *         }
+         *       ],
          *       "reason": "overpayment",
          *       "failure_code": null,
          *       "created_at": 1766320496,
@@ -10668,6 +10692,12 @@ export interface components {
             tx_hash: string | null;
             balance_transaction_id: string | null;
             claim_url: string | null;
+            /** @description Who has approved it as it is now; where two people must, it waits until there are two */
+            approvals: {
+                by: string;
+                /** @example 1766320496 */
+                at: number;
+            }[];
             /** @enum {string} */
             reason: "requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other";
             failure_code: string | null;
@@ -10719,6 +10749,12 @@ export interface components {
          *             "tx_hash": null,
          *             "balance_transaction_id": null,
          *             "claim_url": null,
+         *             "approvals": [
+         *               {
+         *                 "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *                 "at": 1766320496
+         *               }
+         *             ],
          *             "reason": "overpayment",
          *             "failure_code": null,
          *             "created_at": 1766320496,
@@ -10765,6 +10801,12 @@ export interface components {
          *       "tx_hash": null,
          *       "balance_transaction_id": null,
          *       "claim_url": null,
+         *       "approvals": [
+         *         {
+         *           "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "at": 1766320496
+         *         }
+         *       ],
          *       "reason": "overpayment",
          *       "failure_code": null,
          *       "created_at": 1766320496,
@@ -10809,6 +10851,12 @@ export interface components {
             tx_hash: string | null;
             balance_transaction_id: string | null;
             claim_url: string | null;
+            /** @description Who has approved it as it is now; where two people must, it waits until there are two */
+            approvals: {
+                by: string;
+                /** @example 1766320496 */
+                at: number;
+            }[];
             /** @enum {string} */
             reason: "requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other";
             failure_code: string | null;
@@ -24002,6 +24050,12 @@ export interface operations {
                      *             "tx_hash": null,
                      *             "balance_transaction_id": null,
                      *             "claim_url": null,
+                     *             "approvals": [
+                     *               {
+                     *                 "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *                 "at": 1766320496
+                     *               }
+                     *             ],
                      *             "reason": "overpayment",
                      *             "failure_code": null,
                      *             "created_at": 1766320496,
@@ -24156,6 +24210,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -24186,6 +24246,12 @@ export interface operations {
                      *           "tx_hash": null,
                      *           "balance_transaction_id": null,
                      *           "claim_url": null,
+                     *           "approvals": [
+                     *             {
+                     *               "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *               "at": 1766320496
+                     *             }
+                     *           ],
                      *           "reason": "overpayment",
                      *           "failure_code": null,
                      *           "created_at": 1766320496,
@@ -24395,6 +24461,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -24550,6 +24622,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -24739,6 +24817,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -24924,6 +25008,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -25109,6 +25199,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,
@@ -33464,6 +33560,12 @@ export interface operations {
                      *         "tx_hash": null,
                      *         "balance_transaction_id": null,
                      *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
                      *         "reason": "overpayment",
                      *         "failure_code": null,
                      *         "created_at": 1766320496,

@@ -308,6 +308,73 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
     60_000
   )
 
+  it.effect("lets money out by two people: one who refunds it cannot pay it alone", () =>
+    Effect.gen(function*() {
+      const { key, service } = yield* TheShop
+      const owner = yield* signIn()
+      const admin = yield* signIn("admin@shop.example")
+      const viewer = yield* signIn("viewer@shop.example")
+      const { invoice_id: invoice } = assertStatus(
+        200,
+        yield* service.call("/api/v1/invoices", {
+          headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+          body: { amount_usd: 600 }
+        })
+      )
+      const paid = yield* service.call(`/api/v1/devnet/invoices/${invoice}/simulate`, {
+        headers: { "x-api-key": key },
+        body: { action: "pay" }
+      })
+      const { invoice_payment: payment } = assertStatus(200, paid).data
+      const to = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+      const opened = yield* send(owner, `/payments/${invoice}/refund`, {
+        action: "create",
+        form_key: randomUUID(),
+        amount_mode: "full",
+        amount_usd: "",
+        where: "address",
+        network: payment.network,
+        address: to,
+        fee_bearer: "merchant",
+        reason: "requested_by_customer"
+      })
+      assert.strictEqual(opened.status, 303, opened.text)
+      const refund = /refunds\/(re_[\w-]+)/.exec(String(opened.headers.location))![1]!
+      const approve = (who: Cookies, path: string) => send(who, path, { action: "approve", form_key: randomUUID() })
+
+      const byOwner = yield* approve(owner, `/refunds/${refund}`)
+      assert.include(byOwner.headers.location, "notice=approved_first")
+      const again = yield* approve(owner, `/refunds/${refund}`)
+      assert.include(again.headers.location, "notice=approved_first", "a person counts once")
+      assert.strictEqual((yield* approve(viewer, `/refunds/${refund}`)).status, 403)
+      const waiting = yield* see(admin, `/refunds/${refund}`)
+      assert.include(waiting.text, "Waits for approval")
+      assert.include(waiting.text, "Approved by")
+      const byAdmin = yield* approve(admin, `/refunds/${refund}`)
+      assert.match(String(byAdmin.headers.location), /notice=approved$/)
+      assert.include((yield* see(owner, `/refunds/${refund}`)).text, "On its way")
+
+      const made = yield* send(owner, "/batches", {
+        action: "pay_refunds",
+        form_key: randomUUID(),
+        network: payment.network,
+        from: "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
+      })
+      assert.strictEqual(made.status, 303, made.text)
+      const batch = /batches\/(bat_[\w-]+)/.exec(String(made.headers.location))![1]!
+      const page = (yield* see(owner, `/batches/${batch}`)).text
+      assert.include(page, "0 of 2")
+      assert.include(page, to)
+      assert.include((yield* approve(admin, `/batches/${batch}`)).headers.location, "notice=approved_first")
+      assert.strictEqual((yield* approve(viewer, `/batches/${batch}`)).status, 403)
+      assert.match(String((yield* approve(owner, `/batches/${batch}`)).headers.location), /notice=approved$/)
+      assert.include((yield* see(admin, `/batches/${batch}`)).text, "2 of 2")
+      const log = yield* see(owner, "/audit")
+      for (const act of ["refund.create", "refund.approve", "batch.create", "batch.approve"]) {
+        assert.include(log.text, act)
+      }
+    }), 60_000)
+
   it.effect("leaves what a viewer tries undone, and says who may", () =>
     Effect.gen(function*() {
       const { service } = yield* TheShop

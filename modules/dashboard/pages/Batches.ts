@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
 import type { ReadBatch } from "../../../schemas/Batch.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
+import { approvalNotice } from "../rules/Approvals.ts"
 import type { List } from "../service.ts"
 import {
   card,
@@ -100,8 +101,16 @@ const batchPath = ({ params }: Visit, rest = "") =>
 
 const act = (verb: "approve" | "cancel") =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
-    yield* visit.api.send("POST", batchPath(visit, `/${verb}`), undefined, sent.get("form_key"))
-    return { path: `batches/${visit.params["id"]}`, notice: verb === "approve" ? "refund_approved" : "saved" } as const
+    const answer = yield* visit.api.send<BatchRow>(
+      "POST",
+      batchPath(visit, `/${verb}`),
+      undefined,
+      sent.get("form_key")
+    )
+    return {
+      path: `batches/${visit.params["id"]}`,
+      notice: verb === "approve" ? approvalNotice(answer.status) : "saved"
+    } as const
   })
 
 export const batch: Page = {

@@ -28,7 +28,9 @@ import {
   type Tone,
   usd
 } from "./Elements.ts"
+import { approvalNotice } from "../rules/Approvals.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
+import type { NoticeName } from "./Texts.ts"
 
 type RefundRow = typeof Refund.Encoded
 
@@ -130,6 +132,13 @@ const refundScreen = (visit: Visit, refund: RefundRow, more: Html | null = null)
           [fields.network, networkName(refund.network)],
           [fields.to, refund.destination_address !== null && wholeAddress(refund.destination_address)],
           [fields.transaction, refund.tx_hash !== null && wholeAddress(refund.tx_hash)],
+          [
+            words.approvals,
+            refund.approvals.length > 0
+            && refund.approvals.map(({ at, by }) =>
+              html`<p>${foreign(by)} <span class="soft">${timeOf(visit, at)}</span></p>`
+            )
+          ],
           [words.failure, foreign(refund.failure_code)],
           [fields.reason, words.reasons[refund.reason]],
           [
@@ -159,11 +168,15 @@ const claimLinkCard = (visit: Visit, refund: RefundRow): Html | null => {
   )
 }
 
-const act = (verb: "approve" | "cancel" | "retry", notice: "refund_approved" | "refund_canceled" | "saved") =>
+const act = (
+  verb: "approve" | "cancel" | "retry",
+  noticeOf: (refund: RefundRow) => NoticeName
+) =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
     const id = visit.params["id"] ?? ""
-    yield* visit.api.send("POST", `/api/v1/refunds/${encodeURIComponent(id)}/${verb}`, undefined, sent.get("form_key"))
-    return { path: `refunds/${id}`, notice }
+    const path = `/api/v1/refunds/${encodeURIComponent(id)}/${verb}` as const
+    const answer = yield* visit.api.send<RefundRow>("POST", path, undefined, sent.get("form_key"))
+    return { path: `refunds/${id}`, notice: noticeOf(answer) }
   })
 
 export const refund: Page = {
@@ -176,9 +189,9 @@ export const refund: Page = {
       (found) => refundScreen(visit, found)
     ),
   actions: {
-    approve: act("approve", "refund_approved"),
-    cancel: act("cancel", "refund_canceled"),
-    retry: act("retry", "saved"),
+    approve: act("approve", ({ status }) => approvalNotice(status)),
+    cancel: act("cancel", () => "refund_canceled"),
+    retry: act("retry", () => "saved"),
     claim_link: Effect.fnUntraced(function*(visit, sent) {
       const id = visit.params["id"] ?? ""
       const made = yield* visit.api.send<RefundRow>(

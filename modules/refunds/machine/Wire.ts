@@ -42,6 +42,7 @@ export const refundObject = (
   tx_hash: refund.txHash,
   balance_transaction_id: refund.balanceTransactionId ?? null,
   claim_url: null,
+  approvals: (refund.terms?.approvals ?? []).map(({ actor, at }) => ({ by: actor, at })),
   reason: refund.reason,
   failure_code: refund.failureCode,
   created_at: refund.createdAt,

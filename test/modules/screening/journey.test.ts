@@ -153,7 +153,11 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
           yield* resolve(exception, "refund", undefined, to(address))
         )
         assert.include(data, { status: "resolved" })
-        assert.include(opened, { status: "pending_approval", amount: exception.amount, token_amount: exception.token_amount })
+        assert.include(opened, {
+          status: "pending_approval",
+          amount: exception.amount,
+          token_amount: exception.token_amount
+        })
         const byKey = assertStatus(403, yield* post(`/api/v1/refunds/${opened.id}/approve`, {}))
         assert.include(byKey.error, { code: "CREDENTIAL_NOT_ALLOWED" })
         const approved = assertStatus(200, yield* post(`/api/v1/refunds/${opened.id}/approve`, {}, jwt))
