@@ -21,7 +21,7 @@ export class SignInPagesGroup extends HttpApiGroup.make("sign-in-pages").add(
   HttpApiEndpoint.post("acceptInvitation", "/dashboard/invitation", { success: html, error: refusals }),
   HttpApiEndpoint.post("useRecovery", "/dashboard/signin/recovery", { success: html, error: refusals }),
   HttpApiEndpoint.post("passkeyOptions", "/dashboard/signin/passkey-options", { success: plain, error: refusals }),
-  HttpApiEndpoint.post("usePasskey", "/dashboard/signin/passkey", { success: plain, error: refusals }),
+  HttpApiEndpoint.post("usePasskey", "/dashboard/signin/passkey", { success: html, error: refusals }),
   HttpApiEndpoint.post("signOut", "/dashboard/signout", { success: html, error: refusals }),
   HttpApiEndpoint.get("asset", "/dashboard/assets/:name", {
     params: { name: Schema.String },

@@ -13,9 +13,10 @@ import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { mayDo } from "../../schemas/Roles.ts"
-import { TeamSessions } from "../team/plugin.ts"
+import { TeamSessions, TeamSignIn } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
 import { type Frames, makeFrames } from "./handlers/Frames.ts"
+import { newPasskeys } from "./handlers/Passkeys.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
 import type { Screen, Visit } from "./pages/Page.ts"
 import { page as renderPage } from "./pages/Shell.ts"
@@ -45,9 +46,10 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
 })
 
 /** Reads who is here and what their address names; it answers null where nobody is signed in. */
-const makeOpen = Effect.fnUntraced(function*({ base, cookies }: Frames) {
+const makeOpen = Effect.fnUntraced(function*({ base, cookies, nameAddress }: Frames) {
   const rateLimiter = yield* RateLimiter
   const sessions = yield* TeamSessions
+  const signIn = yield* TeamSignIn
   const localCalls = yield* LocalCalls
   const { environments } = yield* Settings
   return Effect.fnUntraced(function*(
@@ -87,6 +89,8 @@ const makeOpen = Effect.fnUntraced(function*({ base, cookies }: Frames) {
       now: yield* nowSeconds,
       may: (right) => mayDo(caller, right, environment),
       serves: localCalls.serves,
+      passkeys: newPasskeys(signIn, session),
+      nameAddress,
       at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
       formKey: randomUUID(),
       refusal: null

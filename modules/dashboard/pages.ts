@@ -1,4 +1,5 @@
 /** The pages there are, by their paths. A page is a file in `pages/` and a line here. */
+import { account } from "./pages/Account.ts"
 import { balances } from "./pages/Balances.ts"
 import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
@@ -41,6 +42,7 @@ export const pages: ReadonlyArray<Page> = [
   team,
   audit,
   networks,
+  account,
   search
 ]
 

@@ -5,17 +5,14 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { join } from "node:path"
-import { promisify } from "node:util"
-import { findBundle } from "../support/BuiltService.ts"
 import { pages } from "../../modules/dashboard/pages.ts"
 import { sections } from "../../modules/dashboard/rules.ts"
 import { Role, roleHas } from "../../schemas/Roles.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
-import { configOf, type Service, sources, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { loginLink } from "./LoginLink.ts"
 import { assertStatus } from "./Shop.ts"
 
 /** Somebody's cookies. */
@@ -44,29 +41,7 @@ const shop = Layer.effect(
     })
     const service = yield* startService({ directory, config })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
-    const link = (member?: string) =>
-      Effect.promise(async () => {
-        const named = member === undefined ? [] : ["--member", member]
-        const { stdout } = await promisify(execFile)(
-          process.execPath,
-          [
-            findBundle() ?? sources,
-            "login",
-            "--config",
-            join(directory, "config.json"),
-            "--merchant",
-            String(merchant),
-            ...named
-          ],
-          {
-            env: {
-              ...process.env,
-              TILLWIRE__RPC__PORT: String(service.ports.rpc)
-            }
-          }
-        )
-        return stdout.trim()
-      })
+    const link = (member?: string) => loginLink({ service, directory, merchant }, member)
     return TheShop.of({ service, home: `/dashboard/${merchant}/devnet`, key, link })
   })
 )

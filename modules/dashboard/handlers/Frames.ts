@@ -1,6 +1,7 @@
 /** What all handlers of the dashboard share: its files, its headers, its cookies, and how a page is sent. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
+import { isIP } from "node:net"
 import { type Asset, makeAsset } from "../../../runtime/http/Asset.ts"
 import { htmlResponse } from "../../../runtime/pages/HtmlResponse.ts"
 import { Settings } from "../../../runtime/Settings.ts"
@@ -39,6 +40,15 @@ const headersOf = (origin: string): Readonly<Record<string, string>> => ({
   "permissions-policy": "publickey-credentials-get=(self), publickey-credentials-create=(self)"
 })
 
+/** Passkeys are of a name: where the page was opened by a number, the same address by the name `localhost`. */
+const nameAddressOf = (publicUrl: string): string | null => {
+  const url = new URL(publicUrl)
+  const host = url.hostname.replace(/^\[|\]$/g, "")
+  if (isIP(host) === 0) return null
+  url.hostname = "localhost"
+  return `${url.href.replace(/\/$/, "")}/dashboard`
+}
+
 export const makeFrames = Effect.gen(function*() {
   const { publicUrl } = yield* Settings
   const { origin, pathname } = new URL(publicUrl)
@@ -71,8 +81,8 @@ export const makeFrames = Effect.gen(function*() {
 
   return {
     origin,
-    publicUrl,
     base,
+    nameAddress: nameAddressOf(publicUrl),
     assets,
     files,
     headers,

@@ -1,10 +1,9 @@
 /** Sign-in and sign-out between the wire and `TeamSignIn`; and the dashboard's files. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { isIP } from "node:net"
 import { ErrorPages, jsonText, RateLimiter } from "../../../runtime/Http.ts"
 import { immutable, serve } from "../../../runtime/http/Asset.ts"
-import { jsonBody, readForm } from "../../../runtime/http/Body.ts"
+import { readForm } from "../../../runtime/http/Body.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
 import * as Operations from "../../../runtime/Operations.ts"
 import { Settings } from "../../../runtime/Settings.ts"
@@ -16,19 +15,11 @@ import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
 import { makeFrames } from "./Frames.ts"
+import { readAnswer } from "./Passkeys.ts"
 
 const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
 
 type Request = HttpServerRequest.HttpServerRequest
-
-/** Passkeys are of a name: where the page was opened by a number, the same address by the name `localhost`. */
-const nameAddressOf = (publicUrl: string): string | null => {
-  const url = new URL(publicUrl)
-  const host = url.hostname.replace(/^\[|\]$/g, "")
-  if (isIP(host) === 0) return null
-  url.hostname = "localhost"
-  return `${url.href.replace(/\/$/, "")}/dashboard`
-}
 
 export const signInHandlers = Operations.group(
   DashboardApi,
@@ -50,8 +41,7 @@ export const signInHandlers = Operations.group(
       ),
       headers: frames.headers
     }))
-    const { base, cookies, origin, publicUrl } = frames
-    const nameAddress = nameAddressOf(publicUrl)
+    const { base, cookies, nameAddress, origin } = frames
 
     const sessionOf = (request: Request) => {
       const token = request.cookies[cookies.read]
@@ -198,10 +188,11 @@ export const signInHandlers = Operations.group(
         "usePasskey",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
-          yield* rateLimiter.address(request, "nonce")
-          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
-          const opened = yield* signIn.byPasskey(yield* jsonBody(request))
-          return frames.withSession(jsonText(JSON.stringify({ signed_in: true })), opened)
+          const form = yield* formOf(request)
+          return yield* Effect.match(Effect.flatMap(readAnswer(form.get("answer")), signIn.byPasskey), {
+            onSuccess: (opened) => signedIn(opened, form.get("next")),
+            onFailure: (error) => showSignIn(request, form.get("next"), error)
+          })
         })
       )
       .handle(

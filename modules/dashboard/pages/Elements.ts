@@ -181,7 +181,7 @@ export const secretScreen = (
     readonly title: string
     readonly trail: Screen["trail"]
     readonly text: string
-    readonly secret: string
+    readonly secret: Content
     /** The page that the button leads to. */
     readonly back: string
   }
@@ -190,7 +190,7 @@ export const secretScreen = (
   ...(trail === undefined ? {} : { trail }),
   body: card(
     null,
-    html`${note("warn", text)}<p class="mono wrap">${secret}</p>
+    html`${note("warn", text)}<div class="mono wrap">${secret}</div>
     <p><a class="button main" href="${visit.at(back)}">${visit.texts.lists.stored}</a></p>`
   )
 })

@@ -1,5 +1,5 @@
 /** What a page of the dashboard is: where it stands, what it shows, and what its forms do. Definitions only. */
-import type { Effect } from "effect"
+import type { Effect, Schema } from "effect"
 import type { Grant } from "../../../runtime/Http.ts"
 import type { Content, Url } from "../../../runtime/pages/Html.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
@@ -11,6 +11,14 @@ import type { NoticeName, Texts } from "./Texts.ts"
 
 /** Parameters of an address; null and undefined leave one out. */
 export type Query = Readonly<Record<string, string | number | null | undefined>>
+
+/** How somebody gets one more passkey. The API has no call for it: a passkey is bound to the session it was made in. */
+export interface NewPasskeys {
+  /** `PublicKeyCredentialCreationOptionsJSON`, good for one answer within 5 minutes. */
+  readonly options: Effect.Effect<Schema.Json>
+  /** `answer`: the browser's `RegistrationResponseJSON`. */
+  readonly add: (name: string, answer: string) => Effect.Effect<unknown, PublicError>
+}
 
 /** Somebody who looks at a page, of which merchant, and where. */
 export interface Visit {
@@ -38,6 +46,9 @@ export interface Visit {
   readonly serves: (path: `/api/${string}`) => boolean
   /** An address of the same merchant and environment; `path` as in {@link Page.path}, its parameters filled in. */
   readonly at: (path: string, query?: Query) => Url
+  readonly passkeys: NewPasskeys
+  /** The address where browsers know passkeys, where the page was opened by an address of numbers; null: they do here. */
+  readonly nameAddress: string | null
   /** New for each page: a form that is sent twice acts once. */
   readonly formKey: string
   /** A form of this page that was refused: what it said, so that nothing is typed twice. */

@@ -78,10 +78,10 @@ const top = (visit: Visit, elsewhere: (environment: "mainnet" | "devnet") => Url
     <form role="search" action="${visit.at("search")}">${icon("search")}
       <input type="search" name="q" placeholder="${texts.searchHint}" aria-label="${texts.search}" aria-keyshortcuts="/">
     </form>${environmentSwitch(visit, elsewhere)}
-    <p class="me"><span class="face" aria-hidden="true">${initials(session.name)}</span>
+    <a class="me" href="${visit.at("account")}"><span class="face" aria-hidden="true">${initials(session.name)}</span>
       <span class="name"><bdi>${session.name}</bdi><small class="visually-hidden">, ${
     texts.roles[membership.role]
-  }</small></span></p>
+  }: ${texts.account.title}</small></span></a>
     <form class="out" method="post" action="${signOut}"><button class="mini">${texts.signOut}</button></form>
   </header>`
 }

@@ -25,8 +25,10 @@ export const signInBody = (view: SignInView): Html => {
   const { base, nameAddress, texts: { signIn } } = view
   return html`<p>${signIn.hello}</p>${fault(view)}${
     nameAddress === null
-      ? html`<button class="main" data-passkey="${`${base}/dashboard/signin/passkey`}" data-next="${view.next}" hidden>${signIn.passkey}</button>
-      <noscript>${note("plain", signIn.needsScript)}</noscript><p id="said" role="status"></p>`
+      ? html`<form method="post" action="${pathUrl(`${base}/dashboard/signin/passkey`)}">${next(view)}
+        <input type="hidden" name="answer">
+        <button class="main" type="button" data-passkey="${`${base}/dashboard/signin/passkey-options`}" hidden>${signIn.passkey}</button></form>
+      <noscript>${note("plain", signIn.needsScript)}</noscript><p id="passkey-fault" role="status"></p>`
       : note("warn", signIn.byAddress(nameAddress))
   }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <details><summary>${signIn.recovery}</summary>

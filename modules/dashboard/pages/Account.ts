@@ -1,0 +1,140 @@
+/** What a person has for itself: where it is signed in, its passkeys, its recovery codes. */
+import { Effect } from "effect"
+import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
+import type { Passkey, TeamSessionObject } from "../../team/api.ts"
+import { card, chip, field, foreign, form, note, secretScreen, table, timeOf } from "./Elements.ts"
+import type { Page, Visit } from "./Page.ts"
+
+type SessionRow = typeof TeamSessionObject.Encoded
+type PasskeyRow = typeof Passkey.Encoded
+
+interface Rows<A> {
+  readonly data: ReadonlyArray<A>
+}
+
+const rowButton = (visit: Visit, action: string, id: string, text: string): Html =>
+  form(visit, action, html`<input type="hidden" name="id" value="${id}"><button class="mini">${text}</button>`)
+
+/** Until when money does not move by it on mainnet; null: it does. */
+const waitOf = (visit: Visit, moneyFrom: number): Html | null =>
+  moneyFrom <= visit.now
+    ? null
+    : html`<p class="soft">${visit.texts.account.waits} ${timeOf(visit, moneyFrom)}</p>`
+
+const sessionsCard = (visit: Visit, sessions: ReadonlyArray<SessionRow>): Html => {
+  const { account: words } = visit.texts
+  return card(
+    words.sessions,
+    html`${
+      table(words.sessions, [
+        {
+          title: words.method,
+          cell: ({ is_current, method, money_from }) =>
+            html`${words.methods[method]} ${is_current && chip("good", words.here)}${waitOf(visit, money_from)}`
+        },
+        { title: words.signedIn, cell: ({ signed_in_at }) => timeOf(visit, signed_in_at) },
+        { title: words.used, cell: ({ last_used_at }) => timeOf(visit, last_used_at) },
+        { title: "", cell: ({ id }) => rowButton(visit, "end_session", id, words.end) }
+      ], sessions)
+    }${form(visit, "end_sessions", html`<div class="row end"><button class="danger">${words.endAll}</button></div>`)}`
+  )
+}
+
+/** The script makes the passkey and sends the form with the browser's answer: nothing else knows how. */
+const newPasskeyForm = (visit: Visit, options: string): Html => {
+  const { account: words } = visit.texts
+  return form(
+    visit,
+    "add_passkey",
+    html`<div class="stack"><input type="hidden" name="answer">${
+      field(visit, { name: "name", label: words.passkeyName, hint: words.passkeyHint, required: true, maxLength: 120 })
+    }<div class="row end"><button class="main" type="button" data-new-passkey="${options}"${
+      attribute("hidden", true)
+    }>${words.addPasskey}</button></div>
+    <noscript>${note("plain", words.needsScript)}</noscript><p id="passkey-fault" role="status"></p></div>`
+  )
+}
+
+const passkeysCard = (visit: Visit, passkeys: ReadonlyArray<PasskeyRow>, options: string): Html => {
+  const { account: words, signIn } = visit.texts
+  return card(
+    words.passkeys,
+    html`<p class="soft">${words.passkeysText}</p>${
+      passkeys.length > 0 && table(words.passkeys, [
+        {
+          title: words.name,
+          cell: ({ money_from, name }) => html`${foreign(name)}${waitOf(visit, money_from)}`
+        },
+        { title: words.added, cell: ({ created_at }) => timeOf(visit, created_at) },
+        { title: words.used, cell: ({ last_used_at }) => last_used_at !== null && timeOf(visit, last_used_at) },
+        { title: "", cell: ({ id }) => rowButton(visit, "remove_passkey", id, words.remove) }
+      ], passkeys)
+    }${
+      visit.nameAddress === null
+        ? newPasskeyForm(visit, options)
+        : note("warn", signIn.byAddress(visit.nameAddress))
+    }`
+  )
+}
+
+const remove = (path: "passkeys" | "sessions") =>
+  Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
+    const id = encodeURIComponent(sent.get("id") ?? "")
+    yield* visit.api.send("DELETE", `/api/v1/team/${path}/${id}`, undefined, sent.get("form_key"))
+    return { path: "account", notice: "saved" } as const
+  })
+
+export const account: Page = {
+  path: "account",
+  right: "account:write",
+  route: "/api/v1/team/sessions",
+  render: Effect.fnUntraced(function*(visit) {
+    const { api, texts: { account: words } } = visit
+    const sessions = yield* api.get<Rows<SessionRow>>("/api/v1/team/sessions")
+    const passkeys = yield* api.get<Rows<PasskeyRow>>("/api/v1/team/passkeys")
+    const options = JSON.stringify(yield* visit.passkeys.options)
+    return {
+      title: words.title,
+      body: html`${passkeysCard(visit, passkeys.data, options)}${
+        card(
+          words.recovery,
+          form(
+            visit,
+            "make_codes",
+            html`<p class="soft">${words.recoveryText}</p><div class="row end"><button>${words.makeCodes}</button></div>`
+          )
+        )
+      }${sessionsCard(visit, sessions.data)}`
+    }
+  }),
+  actions: {
+    add_passkey: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.passkeys.add((sent.get("name") ?? "").trim(), sent.get("answer") ?? "")
+      return { path: "account", notice: "passkey_added" }
+    }),
+    remove_passkey: remove("passkeys"),
+    end_session: remove("sessions"),
+    end_sessions: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.api.send("DELETE", "/api/v1/team/sessions", undefined, sent.get("form_key"))
+      return { path: "account", notice: null }
+    }),
+    make_codes: Effect.fnUntraced(function*(visit, sent) {
+      const { account: words } = visit.texts
+      const { codes } = yield* visit.api.send<{ readonly codes: ReadonlyArray<string> }>(
+        "POST",
+        "/api/v1/team/recovery-codes",
+        undefined,
+        sent.get("form_key")
+      )
+      return {
+        screen: secretScreen(visit, {
+          title: words.codes,
+          trail: { text: words.title, path: "account" },
+          text: words.codesText,
+          secret: html`<ul>${codes.map((code) => html`<li>${code}</li>`)}</ul>`,
+          back: "account"
+        })
+      }
+    })
+  }
+}

@@ -1,0 +1,153 @@
+/**
+ * Goal: a person adds a passkey, signs in by it, and gets back in by a recovery code when it is lost.
+ * Method: Chromium with an authenticator of its own (WebDriver's virtual one, over the DevTools protocol), the service as
+ * it is started, its `login` command.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { loginLink } from "../journeys/LoginLink.ts"
+import { migratedDatabase } from "../support/Database.ts"
+import { freePort } from "../support/Ports.ts"
+import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
+import { openContext, openPage } from "./Page.ts"
+import { axeViolations, overflow, smallTargets } from "./PageChecks.ts"
+
+declare const navigator: any
+
+class Dashboard extends Context.Service<Dashboard, {
+  readonly url: string
+  /** A link for the first owner. */
+  readonly link: Effect.Effect<string>
+}>()("test/browser/Dashboard") {
+  static readonly layer = Layer.effect(
+    Dashboard,
+    Effect.gen(function*() {
+      const directory = yield* temporaryDirectory
+      const ports = { http: yield* freePort, rpc: yield* freePort }
+      // Browsers know passkeys for a name only.
+      const url = `http://localhost:${ports.http}`
+      const config = configOf({
+        database: (yield* migratedDatabase).url,
+        chains: [{ use: "simulated" }],
+        http: { publicUrl: url }
+      })
+      const service = yield* startService({ directory, config, ports })
+      const { merchant_id: merchant } = yield* service.keys
+      return { url: `${url}/dashboard`, link: loginLink({ service, directory, merchant }) }
+    })
+  )
+}
+
+layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a person's account", (it) => {
+  it.effect("gets a passkey, by which its person signs in", () =>
+    Effect.gen(function*() {
+      const { link, url } = yield* Dashboard
+      const { complaints, context, page } = yield* openPage(yield* openContext())
+      const first = yield* link
+      yield* Effect.promise(async () => {
+        const devTools = await context.newCDPSession(page)
+        await devTools.send("WebAuthn.enable")
+        await devTools.send("WebAuthn.addVirtualAuthenticator", {
+          options: {
+            protocol: "ctap2",
+            transport: "internal",
+            hasResidentKey: true,
+            hasUserVerification: true,
+            isUserVerified: true,
+            automaticPresenceSimulation: true
+          }
+        })
+        await page.goto(first)
+        await page.getByRole("button", { name: "Continue" }).click()
+        await page.getByRole("link", { name: "Your account" }).click()
+        await page.getByLabel("Name of the new passkey").fill("Laptop")
+        await page.getByRole("button", { name: "Add a passkey" }).click()
+        await page.getByText("The passkey is added.").waitFor()
+        assert.strictEqual(await page.getByRole("row", { name: /Laptop/ }).count(), 1)
+
+        await page.getByRole("button", { name: "Sign out", exact: true }).first().click()
+        await page.goto(url)
+        await page.getByRole("button", { name: "Sign in with a passkey" }).click()
+        await page.getByRole("link", { name: "Your account" }).click()
+        await page.getByRole("row", { name: /Passkey Here/ }).waitFor()
+
+        await page.getByRole("row", { name: /Laptop/ }).getByRole("button", { name: "Remove" }).click()
+        await page.getByText("Saved.").waitFor()
+        assert.strictEqual(await page.getByRole("row", { name: /Laptop/ }).count(), 0)
+        await page.getByRole("button", { name: "Sign out", exact: true }).first().click()
+        await page.goto(url)
+        await page.getByRole("button", { name: "Sign in with a passkey" }).click()
+        await page.getByText("This passkey is unknown here, or was removed").waitFor()
+      })
+      // Chromium notes what a sign-out clears, and that the removed passkey was refused.
+      assert.deepStrictEqual(complaints.filter((one) => !/^info: Clear-Site-Data|status of 401/.test(one)), [])
+    }).pipe(Effect.scoped))
+
+  it.effect("is read by everybody, on a small dark screen as on a large light one", () =>
+    Effect.gen(function*() {
+      const { link } = yield* Dashboard
+      for (const visitor of [{ theme: "light", width: 1280 }, { theme: "dark", width: 390 }] as const) {
+        const { page } = yield* openPage(yield* openContext({ ...visitor, bypassCSP: true }))
+        const address = yield* link
+        yield* Effect.promise(async () => {
+          await page.goto(address)
+          await page.getByRole("button", { name: "Continue" }).click()
+          await page.getByRole("link", { name: "Your account" }).click()
+          await page.getByRole("button", { name: "Add a passkey" }).waitFor()
+          assert.deepStrictEqual(await axeViolations(page), [])
+          assert.strictEqual(await overflow(page), 0)
+          assert.deepStrictEqual(await smallTargets(page), [])
+        })
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("needs a name for a passkey, and says what the browser says where it makes none", () =>
+    Effect.gen(function*() {
+      const { link } = yield* Dashboard
+      const { context, page } = yield* openPage(yield* openContext())
+      const first = yield* link
+      yield* Effect.promise(async () => {
+        const devTools = await context.newCDPSession(page)
+        await devTools.send("WebAuthn.enable")
+        await page.goto(first)
+        await page.getByRole("button", { name: "Continue" }).click()
+        await page.getByRole("link", { name: "Your account" }).click()
+        await page.evaluate(() => {
+          navigator.credentials.create = () => Promise.reject(new Error("The operation was not allowed"))
+        })
+        const button = page.getByRole("button", { name: "Add a passkey" })
+        await button.click()
+        assert.isTrue(await page.getByLabel("Name of the new passkey").evaluate((field: any) => !field.checkValidity()))
+        await page.getByLabel("Name of the new passkey").fill("Phone")
+        await button.click()
+        await page.getByText("The operation was not allowed").waitFor()
+        assert.isTrue(await button.isEnabled())
+      })
+    }).pipe(Effect.scoped))
+
+  it.effect("signs out everywhere, and gets recovery codes that are shown once", () =>
+    Effect.gen(function*() {
+      const { link } = yield* Dashboard
+      const [one, other] = [yield* link, yield* link]
+      const { page } = yield* openPage(yield* openContext())
+      const { page: elsewhere } = yield* openPage(yield* openContext())
+      yield* Effect.promise(async () => {
+        for (const [each, address] of [[page, one], [elsewhere, other]] as const) {
+          await each.goto(address)
+          await each.getByRole("button", { name: "Continue" }).click()
+          await each.getByRole("link", { name: "Your account" }).click()
+        }
+        await page.getByRole("button", { name: "Make new codes" }).click()
+        await page.getByText("shown this once").waitFor()
+        const codes = await page.locator("main li").allTextContents()
+        assert.strictEqual(new Set(codes).size, 10)
+        for (const code of codes) assert.match(code, /^[0-9A-Z]{4}(-[0-9A-Z]{4}){2}$/)
+        await page.getByRole("link", { name: "I have stored it" }).click()
+        assert.notInclude(await page.content(), codes[0]!)
+        await page.getByRole("button", { name: "Sign out everywhere" }).click()
+        await page.getByRole("heading", { name: "Sign in" }).waitFor()
+        await elsewhere.reload()
+        await elsewhere.getByRole("heading", { name: "Sign in" }).waitFor()
+      })
+    }).pipe(Effect.scoped))
+})
