@@ -23,11 +23,13 @@ const next = ({ next: path }: SignInView) => html`<input type="hidden" name="nex
 /** All ways to sign in. Passkeys take the script; a link and a recovery code do not. */
 export const signInBody = (view: SignInView): Html => {
   const { base, nameAddress, texts: { signIn } } = view
+  const passkeyPath = `${base}/dashboard/signin/passkey`
   return html`<p>${signIn.hello}</p>${fault(view)}${
     nameAddress === null
-      ? html`<form method="post" action="${pathUrl(`${base}/dashboard/signin/passkey`)}">${next(view)}
+      ? html`<form method="post" action="${pathUrl(passkeyPath)}">${next(view)}
         <input type="hidden" name="answer">
-        <button class="main" type="button" data-passkey="${`${base}/dashboard/signin/passkey-options`}" hidden>${signIn.passkey}</button></form>
+        <button class="main" type="button" data-passkey="${`${passkeyPath}-options`}" hidden>${signIn.passkey}</button>
+      </form>
       <noscript>${note("plain", signIn.needsScript)}</noscript><p id="passkey-fault" role="status"></p>`
       : note("warn", signIn.byAddress(nameAddress))
   }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
