@@ -1,7 +1,7 @@
 /**
  * Goal: a person adds a passkey, signs in by it, and gets back in by a recovery code when it is lost.
- * Method: Chromium with an authenticator of its own (WebDriver's virtual one, over the DevTools protocol), the service as
- * it is started, its `login` command.
+ * Method: Chromium with a virtual authenticator of the DevTools protocol, the service as it is started, its `login`
+ * command.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
