@@ -31,6 +31,8 @@ export const Principal = Schema.Struct({
   role: Role,
   /** Of a key; a person has all. */
   permissions: Schema.Array(KeyPermission),
+  /** Of a key that other people made or rotated: their roles, which it never exceeds either. Absent: none. */
+  roleLimits: Schema.optionalKey(Schema.Array(Role)),
   /** Who it counts as where people are counted: the person, or the maker of a key; null: made by nobody in particular. */
   person: Schema.NullOr(Schema.String)
 })

@@ -122,8 +122,31 @@ export const permissionFor = (right: Right): KeyPermission =>
 export interface Authority {
   readonly role: Role
   readonly permissions: ReadonlyArray<KeyPermission>
+  /**
+   * Roles of people who made or rotated a key before its maker now, each of which must have a right too
+   * (modules/docs/reference/roles.md#api-keys). Absent: none.
+   */
+  readonly roleLimits?: ReadonlyArray<Role>
 }
 
 /** Whether a caller may do what takes a right. */
-export const mayDo = ({ permissions, role }: Authority, right: Right, environment: Environment): boolean =>
-  roleHas(role, right, environment) && permissions.includes(permissionFor(right))
+export const mayDo = (
+  { permissions, role, roleLimits = [] }: Authority,
+  right: Right,
+  environment: Environment
+): boolean =>
+  permissions.includes(permissionFor(right)) && [role, ...roleLimits].every((one) => roleHas(one, right, environment))
+
+/** What of another authority a caller lacks in an environment: rights, and permissions whatever they are good for now. */
+export const missingAuthority = (
+  caller: Authority,
+  other: Authority,
+  environment: Environment
+): { readonly permissions: ReadonlyArray<KeyPermission>; readonly rights: ReadonlyArray<Right> } => ({
+  permissions: other.permissions.filter((permission) => !caller.permissions.includes(permission)),
+  rights: rights.filter((right) => mayDo(other, right, environment) && !mayDo(caller, right, environment))
+})
+
+/** Limits with one role more, as where another person takes over a key. An owner's role limits nothing. */
+export const withRoleLimit = (roleLimits: ReadonlyArray<Role>, role: Role): ReadonlyArray<Role> =>
+  role === "owner" || roleLimits.includes(role) ? roleLimits : [...roleLimits, role]

@@ -540,6 +540,7 @@ CREATE TABLE api_keys (
   created_by text,
   made_by text,
   permissions json NOT NULL DEFAULT '["read", "write", "refund"]'::json,
+  role_limits json NOT NULL DEFAULT '[]'::json,
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text]))),

@@ -7,7 +7,7 @@ import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid } from "../../schemas/Ids.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
-import { roleHas } from "../../schemas/Roles.ts"
+import { mayDo } from "../../schemas/Roles.ts"
 import { AuditApi } from "./api.ts"
 import { auditEntryObject } from "./rules.ts"
 import { AuditEntries } from "./service.ts"
@@ -37,7 +37,7 @@ export const handlers = Operations.group(
 
     /** As whom a caller may read; undefined: all entries. */
     const actorsFor = (caller: Grant) =>
-      roleHas(caller.role, "audit:read", caller.environment)
+      mayDo(caller, "audit:read", caller.environment)
         ? Effect.succeed(undefined)
         : Effect.map(
           caller.person === null ? Effect.succeed([]) : members.actorsOf(caller.merchantId, caller.person),

@@ -9,13 +9,20 @@ import { Members } from "../../runtime/Members.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
-import { changeKey, revokeKey, type RotatedKey, rotateKey, type RotationRequest } from "./actor/KeyChanges.ts"
+import {
+  changeKey,
+  type ChangeRequest,
+  revokeKey,
+  type RotatedKey,
+  rotateKey,
+  type RotationRequest
+} from "./actor/KeyChanges.ts"
 import { type KeyContext, type KeyName, requireMerchant } from "./actor/KeyContext.ts"
 import { createKey, createMerchant, createWithKeys, type KeyWithSecret } from "./actor/KeyCreation.ts"
 import { isOurs, keyPage, type KeyPageQuery, verifyKey } from "./actor/KeyReads.ts"
 import { makeUseRecorder } from "./actor/UseRecorder.ts"
 import * as Repo from "./repo.ts"
-import type { ChildKeys, KeyChange, KeyRequest, KeyState, MerchantState, RevokedKey } from "./rules.ts"
+import type { ChildKeys, KeyRequest, KeyState, MerchantState, RevokedKey } from "./rules.ts"
 
 /** Merchants and their keys. `actor`: who the audit log says it was; absent: a caller of the internal port. */
 export class Keys extends Context.Service<Keys, {
@@ -43,16 +50,19 @@ export class Keys extends Context.Service<Keys, {
   readonly page: (
     query: KeyPageQuery
   ) => Effect.Effect<{ readonly keys: ReadonlyArray<KeyState>; readonly hasMore: boolean }, PublicError>
-  /** Errors: `NOT_FOUND`; `VALIDATION_ERROR`; `INVALID_TRANSITION` for a key that is not active. */
+  /**
+   * Errors: `NOT_FOUND`; `VALIDATION_ERROR`; `INVALID_TRANSITION` for a key that is not active; `PERMISSION_DENIED` for
+   * another end or other addresses of a key that may do more than who changes it.
+   */
   readonly change: (
     name: KeyName,
-    change: KeyChange,
+    change: ChangeRequest,
     call?: IdempotentCall<KeyState>,
     actor?: string
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
-   * `NOT_FOUND`; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
+   * `NOT_FOUND`; `PERMISSION_DENIED` for one that may do more than who rotates it; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
    * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the
    * overlap; `API_KEY_INVALID` where `createdBy` was revoked meanwhile.
    */

@@ -110,6 +110,7 @@ export const handlers = Operations.group(
             ipAllowlist: payload.ip_allowlist ?? [],
             createdBy: creatorOf(principal),
             madeBy: principal.person,
+            roleLimits: principal.roleLimits ?? [],
             permissions: yield* permittedTo(principal, payload.permissions)
           }
           return yield* answerIdempotently<KeyWithSecret, PublicError>(
@@ -140,7 +141,7 @@ export const handlers = Operations.group(
           const principal = yield* requireMerchantScope
           const name = { ...principal, id: params.id }
           return yield* answerIdempotently<KeyState, PublicError>(
-            (call) => keys.change(name, changeOf(payload), call, principal.credential),
+            (call) => keys.change(name, { ...changeOf(payload), manager: principal }, call, principal.credential),
             keyObject
           )
         })
@@ -164,7 +165,8 @@ export const handlers = Operations.group(
           const name = { ...principal, id: params.id }
           const rotation = {
             overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
-            createdBy: creatorOf(principal)
+            createdBy: creatorOf(principal),
+            manager: principal
           }
           return yield* answerIdempotently<RotatedKey, PublicError>(
             (call) => keys.rotate(name, rotation, call, principal.credential),
@@ -207,13 +209,14 @@ export const rpcHandlers = Effect.gen(function*() {
       Effect.zipWith(keys.list(merchant_id), nowSeconds, (found, now) => found.map((key) => keyOnWire(key, now))),
     "auth.keys.change": ({ api_version, expires_at, ip_allowlist, name, ...key }) =>
       keyOf(keys.change(keyNameOf(key), {
+        manager: null,
         ...(name === undefined ? {} : { name }),
         ...(expires_at === undefined ? {} : { expiresAt: expires_at }),
         ...(ip_allowlist === undefined ? {} : { ipAllowlist: ip_allowlist }),
         ...(api_version === undefined ? {} : { apiVersion: api_version })
       })),
     "auth.keys.rotate": ({ overlap_seconds, ...key }) =>
-      keyWithSecretOf(keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, createdBy: null })),
+      keyWithSecretOf(keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, createdBy: null, manager: null })),
     "auth.keys.revoke": ({ child_keys, ...key }) =>
       Effect.zipWith(keys.revoke(keyNameOf(key), child_keys), nowSeconds, ({ children, state }, now) => ({
         ...keyOnWire(state, now),

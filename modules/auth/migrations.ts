@@ -41,7 +41,9 @@ export const migrations: Migrations = {
       created_by text,
       -- The person whose acts its acts are; null where nobody in particular made it.
       made_by text,
-      permissions json NOT NULL DEFAULT '["read", "write", "refund"]'
+      permissions json NOT NULL DEFAULT '["read", "write", "refund"]',
+      -- Roles that other people had when they made or rotated it: it has no right that one of them lacks.
+      role_limits json NOT NULL DEFAULT '[]'
     )`
     // A key is looked up before its merchant is known; 256 random bits make two equal hashes impossible in practice.
     yield* sql`CREATE INDEX api_keys_by_hash ON api_keys (hash)`

@@ -5,7 +5,7 @@ import type { Write } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { KeyPermission } from "../../schemas/Roles.ts"
+import type { KeyPermission, Role } from "../../schemas/Roles.ts"
 import type { KeyState, MerchantState } from "./rules.ts"
 
 export const merchantWrite = (merchant: MerchantState): Write => ({
@@ -41,6 +41,7 @@ export const keyWrite = (key: KeyState): Write => ({
     created_by: key.createdBy,
     made_by: key.madeBy,
     permissions: key.permissions,
+    role_limits: key.roleLimits,
     created_at: key.createdAt
   }
 })
@@ -71,6 +72,7 @@ interface KeyRow {
   readonly created_by: string | null
   readonly made_by: string | null
   readonly permissions: ReadonlyArray<KeyPermission>
+  readonly role_limits: ReadonlyArray<Role>
   readonly created_at: bigint
   readonly version: bigint
   readonly used_at: bigint | null
@@ -103,6 +105,7 @@ const keyOf = (row: KeyRow): KeyState => ({
   createdBy: row.created_by,
   madeBy: row.made_by,
   permissions: row.permissions,
+  roleLimits: row.role_limits,
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
   createdAt: Number(row.created_at),
   version: Number(row.version)

@@ -3,7 +3,14 @@ import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.t
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { allPermissions, type KeyPermission } from "../../schemas/Roles.ts"
+import {
+  allPermissions,
+  type Authority,
+  type KeyPermission,
+  missingAuthority,
+  type Role,
+  withRoleLimit
+} from "../../schemas/Roles.ts"
 import { isoTime } from "../../schemas/Time.ts"
 import { findVersion, versions } from "../../schemas/Version.ts"
 
@@ -114,6 +121,8 @@ export interface KeyState {
   /** The person whose acts its acts are; null: nobody in particular, as of a key that the operator made. */
   readonly madeBy: string | null
   readonly permissions: ReadonlyArray<KeyPermission>
+  /** Roles that other people had when they made or rotated it: it has no right that one of them lacks. */
+  readonly roleLimits: ReadonlyArray<Role>
   /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
   readonly lastUsedAt: number | null
   readonly createdAt: number
@@ -135,6 +144,8 @@ export interface KeyRequest {
   readonly madeBy?: string | null
   /** Absent: all. */
   readonly permissions?: ReadonlyArray<KeyPermission>
+  /** Absent: none. */
+  readonly roleLimits?: ReadonlyArray<Role>
 }
 
 /** What is drawn and computed for a new key before there is a row of it. */
@@ -164,6 +175,7 @@ export const newKey = (
   createdBy: request.createdBy ?? null,
   madeBy: request.madeBy ?? null,
   permissions: request.permissions ?? allPermissions,
+  roleLimits: request.roleLimits ?? [],
   lastUsedAt: null,
   createdAt,
   version: 1
@@ -204,6 +216,10 @@ export interface KeyChange {
   readonly ipAllowlist?: ReadonlyArray<string>
   readonly apiVersion?: string
 }
+
+/** Whether a change is about who may use the key and for how long. */
+export const concernsAccess = ({ expiresAt, ipAllowlist }: KeyChange): boolean =>
+  expiresAt !== undefined || ipAllowlist !== undefined
 
 /** Why a key cannot be made or changed so, if so. */
 export const objectionToChange = (change: KeyChange, nowSeconds: number): PublicError | undefined => {
@@ -271,8 +287,50 @@ export const rotateKey = (key: KeyState, rotation: Rotation, nowSeconds: number)
   return { ...key, replacedBy, expiresAt, version: key.version + 1 }
 }
 
-/** The key that takes the place of another: what may be done with it, from where and until when stays. */
-export const successorRequest = (key: KeyState, createdBy: string | null): KeyRequest => ({
+/** A person or a key that changes keys, by what it may do itself. */
+export interface KeyManager extends Authority {
+  readonly person: string | null
+}
+
+/**
+ * Why a caller may not have the text of a key, or loosen what it is bound to, if so: `PERMISSION_DENIED` where the key
+ * may do more than the caller. `makerRole`: of the key's maker now; null: it is no member any more.
+ */
+export const objectionToManager = (
+  manager: KeyManager,
+  key: Pick<KeyState, "environment" | "permissions" | "roleLimits">,
+  makerRole: Role | null
+): PublicError | undefined => {
+  // A maker who is gone may come back in any role.
+  const missing = missingAuthority(manager, { ...key, role: makerRole ?? "owner" }, key.environment)
+  if (missing.permissions.length === 0 && missing.rights.length === 0) return undefined
+  const names = [...missing.permissions.map((permission) => `the permission ${permission}`), ...missing.rights]
+  return publicError("PERMISSION_DENIED", {
+    message: `This key may do more than you may: ${names.join(", ")}. Ask somebody who may do all that it does, or `
+      + "revoke it and make another key",
+    details: { ...missing, role: manager.role }
+  })
+}
+
+/**
+ * The limits of the key that a caller makes in another's place. The caller's role is one of them where the key stays a
+ * colleague's: a colleague who is given another role must not give the caller more with it.
+ */
+const successorLimits = ({ madeBy, roleLimits }: KeyState, manager: KeyManager | null): ReadonlyArray<Role> => {
+  if (manager === null) return roleLimits
+  const own = manager.person === madeBy ? [] : [manager.role]
+  return [...manager.roleLimits ?? [], ...own].reduce(withRoleLimit, roleLimits)
+}
+
+/**
+ * The key that takes the place of another: what may be done with it, from where and until when stays. `manager`: who
+ * rotates; null: the operator does.
+ */
+export const successorRequest = (
+  key: KeyState,
+  createdBy: string | null,
+  manager: KeyManager | null
+): KeyRequest => ({
   name: key.name,
   environment: key.environment,
   expiresAt: key.expiresAt,
@@ -281,6 +339,7 @@ export const successorRequest = (key: KeyState, createdBy: string | null): KeyRe
   scope: key.scope,
   permissions: key.permissions,
   madeBy: key.madeBy,
+  roleLimits: successorLimits(key, manager),
   createdBy
 })
 

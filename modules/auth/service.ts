@@ -9,6 +9,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { InvoiceId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import { type Role, withRoleLimit } from "../../schemas/Roles.ts"
 import * as Repo from "./repo.ts"
 import { type MerchantState, newMerchant } from "./rules.ts"
 import { mintSession, type PayorSession, readSession, sessionKey } from "./service/SessionTokens.ts"
@@ -65,6 +66,8 @@ export class Merchants extends Context.Service<Merchants, {
 export interface KeyHandover {
   readonly merchantId: number
   readonly from: string
+  /** The role that `from` had: the keys never exceed it. */
+  readonly role: Role
   readonly to: string
   readonly actor: string
   readonly requestId: string | null
@@ -81,22 +84,24 @@ export class MadeKeys extends Context.Service<MadeKeys, {
       const repo = yield* Repo.make
       const auditLog = yield* AuditLog
       return MadeKeys.of({
-        passOnWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, to }) {
+        passOnWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, role, to }) {
           const keys = yield* repo.keysMadeBy(merchantId, from, yield* nowSeconds)
-          const writes = yield* Effect.forEach(keys, (key) =>
-            Effect.map(
+          const writes = yield* Effect.forEach(keys, (key) => {
+            const roleLimits = withRoleLimit(key.roleLimits, role)
+            return Effect.map(
               auditLog.writesOf({
                 merchantId,
                 environment: key.environment,
                 actor,
                 action: "key.pass_on",
                 subject: { object: "api_key", id: key.id },
-                before: { made_by: from },
-                after: { made_by: to },
+                before: { made_by: from, role_limits: [...key.roleLimits] },
+                after: { made_by: to, role_limits: [...roleLimits] },
                 requestId
               }),
-              (entries) => [Repo.keyWrite({ ...key, madeBy: to, version: key.version + 1 }), ...entries]
-            ))
+              (entries) => [Repo.keyWrite({ ...key, madeBy: to, roleLimits, version: key.version + 1 }), ...entries]
+            )
+          })
           return writes.flat()
         })
       })

@@ -4,7 +4,7 @@ import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import * as Rules from "../rules.ts"
-import type { ChildKeys, KeyChange, KeyState, RevokedKey } from "../rules.ts"
+import type { ChildKeys, KeyChange, KeyManager, KeyState, RevokedKey } from "../rules.ts"
 import {
   append,
   callWithoutKey,
@@ -20,6 +20,7 @@ import {
   touchMerchant
 } from "./KeyContext.ts"
 import { drawKey, type KeyWithSecret } from "./KeyCreation.ts"
+import { makerOf } from "./KeyReads.ts"
 
 /** What a rotation asks for. */
 export interface RotationRequest {
@@ -27,7 +28,22 @@ export interface RotationRequest {
   readonly overlapSeconds: number
   /** The key whose caller rotates; null: a wallet or the operator does. */
   readonly createdBy: string | null
+  /** Who rotates; null: the operator does, who may have any key. */
+  readonly manager: KeyManager | null
 }
+
+/** Who changes a key, and how; `manager` null: the operator does, who may change any key. */
+export interface ChangeRequest extends KeyChange {
+  readonly manager: KeyManager | null
+}
+
+/** Fails with `PERMISSION_DENIED` where a key may do more than who wants to have it or to loosen it. */
+const checkManager = Effect.fnUntraced(function*(keys: KeyContext, key: KeyState, manager: KeyManager | null) {
+  if (manager === null) return
+  const maker = yield* makerOf(keys, key)
+  const objection = Rules.objectionToManager(manager, key, maker?.role ?? null)
+  if (objection !== undefined) return yield* objection
+})
 
 /** A new key and the one it takes the place of. */
 export interface RotatedKey extends KeyWithSecret {
@@ -37,7 +53,7 @@ export interface RotatedKey extends KeyWithSecret {
 export const changeKey = Effect.fnUntraced(function*(
   keys: KeyContext,
   name: KeyName,
-  change: KeyChange,
+  { manager, ...change }: ChangeRequest,
   { cause, reply }: IdempotentCall<KeyState> = callWithoutKey,
   actor: string = operator
 ) {
@@ -47,6 +63,7 @@ export const changeKey = Effect.fnUntraced(function*(
     name.merchantId,
     Effect.gen(function*() {
       const before = yield* requireKey(keys, name)
+      if (Rules.concernsAccess(change)) yield* checkManager(keys, before, manager)
       const key = Rules.changeKey(before, change, yield* nowSeconds)
       if (key instanceof PublicError) return yield* key
       const writes = yield* keyWrites(keys, [{ action: "key.update", before, after: key }], actor, cause)
@@ -59,7 +76,7 @@ export const changeKey = Effect.fnUntraced(function*(
 export const rotateKey = (
   keys: KeyContext,
   name: KeyName,
-  { createdBy, overlapSeconds }: RotationRequest,
+  { createdBy, manager, overlapSeconds }: RotationRequest,
   { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey,
   actor: string = operator
 ) =>
@@ -68,11 +85,12 @@ export const rotateKey = (
     name.merchantId,
     Effect.gen(function*() {
       const key = yield* requireKey(keys, name)
+      yield* checkManager(keys, key, manager)
       const merchant = yield* requireMerchant(keys, name.merchantId)
       const now = yield* nowSeconds
       const { environment, merchantId } = key
       yield* checkCreator(keys, merchantId, createdBy, now)
-      const successor = drawKey(keys, Rules.successorRequest(key, createdBy), key.apiVersion, now)
+      const successor = drawKey(keys, Rules.successorRequest(key, createdBy, manager), key.apiVersion, now)
       const previous = Rules.rotateKey(key, {
         replacedBy: successor.state.id,
         overlapSeconds,

@@ -7,6 +7,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
 import { invalidParameter } from "../../../schemas/InvalidInput.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import type { Role } from "../../../schemas/Roles.ts"
 import { hasTag, isUsable, isWellFormedKey, type KeyState } from "../rules.ts"
 import { type KeyContext, requireKey } from "./KeyContext.ts"
 import { hashUnder, tagUnder } from "./KeyCreation.ts"
@@ -26,8 +27,16 @@ const makeAddressCheck = (ranges: ReadonlyArray<string>) => {
   return (address: string | null): boolean => address !== null && isIn(address)
 }
 
-/** Whose acts a key's are. One that nobody in particular made, as the operator's, has all rights of its permissions. */
-const makerOf = ({ members }: KeyContext, { madeBy, merchantId }: KeyState) =>
+interface MakerOfKey {
+  readonly person: string | null
+  readonly role: Role
+}
+
+/**
+ * Whose acts a key's are. One that nobody in particular made, as the operator's, has all rights of its permissions.
+ * Null: its maker is no member any more.
+ */
+export const makerOf = ({ members }: KeyContext, { madeBy, merchantId }: KeyState): Effect.Effect<MakerOfKey | null> =>
   madeBy === null
     ? Effect.succeed({ person: null, role: "owner" } as const)
     : members.find(merchantId, madeBy)
@@ -51,6 +60,7 @@ export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: 
     role: maker.role,
     permissions: key.permissions,
     person: maker.person,
+    ...(key.roleLimits.length === 0 ? {} : { roleLimits: key.roleLimits }),
     ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
     ...(key.ipAllowlist.length === 0 ? {} : { admits: makeAddressCheck(key.ipAllowlist) })
   }

@@ -83,6 +83,17 @@ export const needsSecondOwner = (
   servesMainnet && ownersOf(members).length > 1 && concernsOwners(target?.role ?? null, role)
   && (target === null || memberOf(target).person !== by)
 
+/**
+ * Whose the keys of a removed member become: those of who removes it, or of another owner where it removes itself or
+ * the caller is no owner; the first owner before those who joined earliest.
+ */
+export const keyRecipient = (members: ReadonlyArray<MemberState>, target: MemberState, by: string): string => {
+  const owners = ownersOf(members).filter(({ id }) => id !== target.id)
+    .toSorted((one, other) => Number(other.isFirst) - Number(one.isFirst) || one.joinedAt - other.joinedAt)
+  const recipient = owners.find((owner) => memberOf(owner).person === by) ?? owners[0]
+  return recipient === undefined ? by : memberOf(recipient).person
+}
+
 export interface ChangeDecision {
   readonly isApplied: boolean
   readonly member: MemberState

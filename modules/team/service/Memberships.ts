@@ -16,6 +16,7 @@ import {
   invitationSeconds,
   type InvitationState,
   invitationStatusAt,
+  keyRecipient,
   maximumMembers,
   memberOf,
   type MemberState,
@@ -97,6 +98,7 @@ const membersNow = Effect.fnUntraced(function*(context: TeamContext, merchant: M
 const endWrites = Effect.fnUntraced(function*(
   context: TeamContext,
   caller: Caller,
+  members: ReadonlyArray<MemberState>,
   member: MemberState,
   cause: IdempotentCall<unknown>["cause"]
 ) {
@@ -110,7 +112,8 @@ const endWrites = Effect.fnUntraced(function*(
   const passedOn = yield* context.keys.passOnWrites({
     merchantId: member.merchantId,
     from: memberOf(member).person,
-    to: caller.person ?? firstOwner,
+    role: member.role,
+    to: keyRecipient(members, member, caller.person ?? firstOwner),
     actor: caller.credential,
     requestId: cause.requestId
   })
@@ -158,7 +161,7 @@ export const changeMember = (
         { role: target.role },
         role === null ? {} : { role }
       )
-      const over = decision.isApplied ? yield* endWrites(context, caller, member, cause) : []
+      const over = decision.isApplied ? yield* endWrites(context, caller, members, member, cause) : []
       yield* append(
         context,
         caller.merchantId,

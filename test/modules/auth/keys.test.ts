@@ -81,7 +81,7 @@ describe("keys", () => {
       const rotate = (keys: typeof here, at: number) =>
         keys.rotate(
           { merchantId, environment: null, id: made[at]!.state.id },
-          { overlapSeconds: 60, createdBy: null }
+          { overlapSeconds: 60, createdBy: null, manager: null }
         ).pipe(Effect.match({ onSuccess: () => "rotated", onFailure: ({ code }) => code }))
       for (let round = 0; round < 5; round++) {
         const outcomes = yield* Effect.all([rotate(here, 2 * round), rotate(there, 2 * round + 1)], { concurrency: 2 })

@@ -106,15 +106,17 @@ describe("API keys", () => {
       createdBy: null,
       madeBy: null,
       permissions: ["read", "write", "refund"],
+      roleLimits: [],
       lastUsedAt: null,
       createdAt: 100,
       version: 1
     })
-    assert.deepStrictEqual(successorRequest(key, "key_0"), {
+    assert.deepStrictEqual(successorRequest(key, "key_0", null), {
       ...request,
       ipAllowlist: [],
       createdBy: "key_0",
       madeBy: null,
+      roleLimits: [],
       permissions: key.permissions
     })
     const child = { ...key, id: "key_2", createdBy: "key_1" }

@@ -155,7 +155,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       const { data: entries } = yield* dataAs(owner.session, merchant, "GET", "/audit-log?action=key.pass_on")
       const passed = entries.filter(({ subject }: any) => subject.id === key.id)
       assert.deepStrictEqual(passed.map(({ after, before }: any) => [before, after]), [
-        [{ made_by: colleague.session.person }, { made_by: "owner" }]
+        [{ made_by: colleague.session.person, role_limits: [] }, { made_by: "owner", role_limits: ["developer"] }]
       ])
       assert.strictEqual(
         yield* codeAs(owner.session, merchant, "DELETE", `/team/members/${colleague.member}`),
