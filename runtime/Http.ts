@@ -451,7 +451,8 @@ export const toRequestVersion = (object: WireObject): Effect.Effect<WireObject> 
 
 /**
  * The environment a read is about: the caller's own, or the other one where a merchant-scope key names it. A wallet's
- * call, and every write, is in the environment it names before any handler runs. Fails with `ENVIRONMENT_FORBIDDEN`.
+ * call, and every write, is in the environment it names before any handler runs, and whether a caller has the right of
+ * its route was judged in the one it reads. Fails with `ENVIRONMENT_FORBIDDEN`.
  */
 export const readEnvironment = (
   principal: Principal,

@@ -50,7 +50,7 @@ const unknownParameter = ({ name, nearest }: UnknownName, parameters: ReadonlySe
 
 /** What is decided of a call before its handler runs. */
 interface Decision {
-  /** Where it acts, if it names it. */
+  /** Where it reads or acts, if it names it. */
   readonly environment: Environment | undefined
   /** For the header `X-Service-Warning`; undefined: nothing is unknown. */
   readonly warning: string | undefined
@@ -80,7 +80,7 @@ const decide = (
   const ignored = isIgnored ? [...parameters, { name: "environment", nearest: undefined, known: [] }] : parameters
   const fields = body === undefined ? none : unknownFields(body, input.body)
   return {
-    environment,
+    environment: isIgnored ? undefined : environment,
     warning: ignored.length + fields.length === 0 ? undefined : warningOf(ignored, fields)
   }
 }
@@ -96,7 +96,8 @@ const isReadLater = (
 ): boolean => hasPayload || (isIdempotent && headers["idempotency-key"] !== undefined)
 
 /**
- * Answers the environment that a call names, and tells of unknown names by the header `X-Service-Warning`. Fails with
+ * Answers the environment that a call names and reads or acts in, and tells of unknown names by the header
+ * `X-Service-Warning`. Fails with
  * `VALIDATION_ERROR` for an unknown query parameter where the route refuses them, `INVALID_ENVIRONMENT`,
  * `ENVIRONMENT_FORBIDDEN` for a key that names the other one, and for a body that cannot be read where the route
  * itself reads none. Without a `principal` nothing acts anywhere: `environment` is a name as any other.

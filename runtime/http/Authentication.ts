@@ -5,7 +5,7 @@
 import { Deferred, Effect, Layer, Scope } from "effect"
 import type { Headers, HttpServerRequest } from "effect/http"
 import type { Principal } from "../../schemas/Auth.ts"
-import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { AuditLog } from "../AuditLog.ts"
 import { nowSeconds } from "../Clock.ts"
@@ -231,14 +231,13 @@ export const makeLetMerchantIn: Effect.Effect<
 
     type Authenticated = Effect.Effect<Grant, PublicError>
 
-    /** The caller in the environment that the call is in: a wallet's is the one it names. */
-    const inNamedEnvironment = (call: Call, grant: Grant): Authenticated =>
-      Effect.flatMapEager(admit(call, grant), (named): Authenticated => {
-        if (grant.kind === "key") return Effect.succeed(grant)
-        const environment = named ?? grant.environment
-        const objection = objectionToEnvironment(environment, served, named === undefined ? null : "environment")
-        return objection === undefined ? Effect.succeed({ ...grant, environment }) : Effect.fail(objection)
-      })
+    /** A wallet's call is in the environment it names; a key's is in its own, whichever one it reads. */
+    const callerIn = (grant: Grant, named: Environment | undefined): Grant | PublicError => {
+      if (grant.kind === "key") return grant
+      const environment = named ?? grant.environment
+      const objection = objectionToEnvironment(environment, served, named === undefined ? null : "environment")
+      return objection ?? { ...grant, environment }
+    }
 
     const authenticate = (request: Request): Authenticated => {
       const localCaller = localCallerOf(request)
@@ -252,20 +251,26 @@ export const makeLetMerchantIn: Effect.Effect<
       return Effect.catch(found, (error) => rateLimiter.refuse(request, error))
     }
 
-    /** Judged where the call acts, because play money may be moved by more people than real money. */
-    const withRight = ({ operation: { right } }: Call, caller: Grant): Authenticated => {
+    /**
+     * Judged in the environment that the call reads or changes, because play money may be seen and moved by more people
+     * than real money.
+     */
+    const withRight = ({ operation: { right } }: Call, caller: Grant, environment: Environment): Authenticated => {
       if (right === null) return Effect.succeed(caller)
-      const objection = objectionToRight(caller, right)
+      const objection = objectionToRight(caller, right, environment)
       if (objection !== undefined) return Effect.fail(objection)
       if (caller.moneyFrom === undefined) return Effect.succeed(caller)
       return Effect.flatMap(nowSeconds, (now) => {
-        const wait = objectionToWait(caller, right, now)
+        const wait = objectionToWait(caller, right, environment, now)
         return wait === undefined ? Effect.succeed(caller) : Effect.fail(wait)
       })
     }
 
     const admitted = (call: Call, grant: Grant): Authenticated =>
-      Effect.flatMapEager(inNamedEnvironment(call, grant), (caller) => withRight(call, caller))
+      Effect.flatMapEager(admit(call, grant), (named): Authenticated => {
+        const caller = callerIn(grant, named)
+        return isPublicError(caller) ? Effect.fail(caller) : withRight(call, caller, named ?? caller.environment)
+      })
 
     return (call, act) =>
       Effect.flatMap(authenticate(call.request), (grant) => {
