@@ -2,7 +2,7 @@
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
-import { requireRight } from "../../runtime/Rights.ts"
+import { environmentOfBoth, requireRight } from "../../runtime/Rights.ts"
 import { MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
@@ -36,6 +36,8 @@ export const handlers = Operations.group(
           }
           const limit = forbiddenLimit(principal, payload)
           if (moneyRulesIn(payload).length > 0) yield* requireRight("rules:write")
+          // It is one for the whole merchant, so it takes what a change of mainnet takes.
+          if (payload.default_environment !== undefined) yield* requireRight("settings:write", environmentOfBoth)
           if (limit !== null) {
             return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
               message: `${limit}: sign in with a wallet to change it. A stolen key could raise it`,

@@ -26,7 +26,7 @@ import {
   removeEndpoint,
   rotateSecret
 } from "./actor/EndpointChanges.ts"
-import { type EndpointContext, requireEndpoint } from "./actor/EndpointContext.ts"
+import { type EndpointContext, objectionToEndpoint, requireEndpoint } from "./actor/EndpointContext.ts"
 import { type Attempt, type Delivery, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 import {
   type DeliveriesQuery,
@@ -37,7 +37,10 @@ import {
   type ReplayRequest
 } from "./rules.ts"
 
-/** The endpoints a caller manages; one that it does not manage is as unknown (`WEBHOOK_NOT_FOUND`). */
+/**
+ * The endpoints a caller manages; one that it does not manage is as unknown (`WEBHOOK_NOT_FOUND`). `PERMISSION_DENIED`
+ * for one of an environment in which the caller's role may not: what hears of both is of mainnet.
+ */
 export class Endpoints extends Context.Service<Endpoints, {
   /**
    * Makes an endpoint with a new secret; the answer is made of both and is stored in the same commit. The limit of 16
@@ -98,9 +101,12 @@ export class Endpoints extends Context.Service<Endpoints, {
           const objection = objectionToListing(principal, environment)
           if (objection !== undefined) return yield* objection
           const endpoints = yield* context.repo.endpoints(principal.merchantId)
-          return endpoints.filter((endpoint) => isListed(principal, endpoint, environment))
+          return endpoints.filter((endpoint) =>
+            isListed(principal, endpoint, environment)
+            && objectionToEndpoint(principal, endpoint, "webhooks:read") === undefined
+          )
         }),
-        get: (principal, id) => requireEndpoint(context, principal, id),
+        get: (principal, id) => requireEndpoint(context, principal, id, "webhooks:read"),
         change: (principal, id, change, call) => changeEndpoint(context, principal, id, change, call),
         remove: (principal, id, call) => removeEndpoint(context, principal, id, call),
         rotate: (principal, id, overlapSeconds, call) => rotateSecret(context, principal, id, overlapSeconds, call)
@@ -149,7 +155,6 @@ export class Deliveries extends Context.Service<Deliveries, {
       const context: DeliveryContext = {
         actors: yield* Actors,
         commit: yield* Commit,
-        endpointOf: (yield* Endpoints).get,
         rateLimiter: yield* RateLimiter,
         webhooks: yield* Webhooks,
         repo: yield* makeRepo

@@ -21,12 +21,11 @@ import {
   readReplay,
   type ReplayRequest
 } from "../rules.ts"
+import { checkEndpointRight, type EndpointRight, requireEndpoint } from "./EndpointContext.ts"
 
 export interface DeliveryContext {
   readonly actors: Actors["Service"]
   readonly commit: Commit["Service"]
-  /** An endpoint that the caller manages. Errors: `WEBHOOK_NOT_FOUND`. */
-  readonly endpointOf: (principal: Principal, id: string) => Effect.Effect<ManagedEndpoint, PublicError>
   readonly rateLimiter: RateLimiter["Service"]
   readonly webhooks: Webhooks["Service"]
   readonly repo: Repo
@@ -56,9 +55,11 @@ const findEndpointOf = Effect.fnUntraced(function*({ repo }: DeliveryContext, me
 
 /** The same, of a caller who manages the endpoint. */
 const findManagedEndpointOf = Effect.fnUntraced(
-  function*(context: DeliveryContext, principal: Principal, id: string) {
+  function*(context: DeliveryContext, principal: Principal, id: string, right: EndpointRight) {
     const found = yield* findEndpointOf(context, principal.merchantId, id)
-    return manages(principal, found.endpoint) ? found : yield* deliveryNotFound
+    if (!manages(principal, found.endpoint)) return yield* deliveryNotFound
+    yield* checkEndpointRight(principal, found.endpoint, right)
+    return found
   }
 )
 
@@ -69,17 +70,17 @@ const requireDelivery = ({ repo }: DeliveryContext, endpoint: ManagedEndpoint, u
   )
 
 export const deliveryPage = Effect.fnUntraced(
-  function*({ endpointOf, repo }: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
-    const endpoint = yield* endpointOf(principal, id)
+  function*(context: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
+    const endpoint = yield* requireEndpoint(context, principal, id, "webhooks:read")
     const pageQuery = readPage(query)
     if (pageQuery instanceof PublicError) return yield* pageQuery
-    const page = yield* repo.page(endpoint, pageQuery)
+    const page = yield* context.repo.page(endpoint, pageQuery)
     return page ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(pageQuery) }))
   }
 )
 
 export const getDelivery = Effect.fnUntraced(function*(context: DeliveryContext, principal: Principal, id: string) {
-  const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id)
+  const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id, "webhooks:read")
   return {
     delivery: yield* requireDelivery(context, endpoint, uuid),
     attempts: yield* context.repo.attempts(principal.merchantId, uuid)
@@ -88,8 +89,8 @@ export const getDelivery = Effect.fnUntraced(function*(context: DeliveryContext,
 
 export const sendTest = Effect.fnUntraced(
   function*(context: DeliveryContext, principal: Principal, id: string, cause: CommitCause) {
-    const { commit, endpointOf, repo } = context
-    const endpoint = yield* endpointOf(principal, id)
+    const { commit, repo } = context
+    const endpoint = yield* requireEndpoint(context, principal, id, "webhooks:write")
     yield* checkManualSend(context, endpoint)
     const ping = {
       object: "test_ping",
@@ -127,7 +128,7 @@ const queueAgain = Effect.fnUntraced(function*(
 
 export const redeliver = Effect.fnUntraced(
   function*(context: DeliveryContext, principal: Principal, id: string, reply: IdempotentCall<Delivery>["reply"]) {
-    const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id)
+    const { endpoint, uuid } = yield* findManagedEndpointOf(context, principal, id, "webhooks:write")
     yield* requireDelivery(context, endpoint, uuid)
     yield* checkManualSend(context, endpoint)
     return yield* queueAgain(context, endpoint, uuid, reply)
@@ -147,8 +148,8 @@ export const replayEvents = Effect.fnUntraced(function*(
   request: ReplayRequest,
   reply: IdempotentCall<Replay>["reply"]
 ) {
-  const { actors, endpointOf, repo, webhooks } = context
-  const endpoint = yield* endpointOf(principal, id)
+  const { actors, repo, webhooks } = context
+  const endpoint = yield* requireEndpoint(context, principal, id, "webhooks:write")
   const range = readReplay(request, endpoint)
   if (range instanceof PublicError) return yield* range
   yield* checkManualSend(context, endpoint)

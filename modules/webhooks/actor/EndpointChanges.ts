@@ -10,7 +10,7 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../../schemas/Errors.ts"
 import { countWrite, type ManagedEndpoint } from "../repo.ts"
 import * as Rules from "../rules.ts"
-import { append, decideInTurn, type EndpointContext, requireEndpoint } from "./EndpointContext.ts"
+import { append, checkEndpointRight, decideInTurn, type EndpointContext, requireEndpoint } from "./EndpointContext.ts"
 
 /** An endpoint and, this once, its secret. */
 export interface EndpointWithSecret {
@@ -49,6 +49,7 @@ export const createEndpoint = Effect.fnUntraced(function*(
   const { merchantId } = principal
   const decided = Rules.decideEndpoint(principal, request, context.environments)
   if (decided instanceof PublicError) return yield* decided
+  yield* checkEndpointRight(principal, decided, "webhooks:write")
   yield* checkUrl(context, merchantId, decided)
   const now = yield* nowSeconds
   const secret = yield* newSecret
@@ -79,9 +80,10 @@ export const changeEndpoint = Effect.fnUntraced(function*(
     context,
     principal.merchantId,
     Effect.gen(function*() {
-      const before = yield* requireEndpoint(context, principal, id)
+      const before = yield* requireEndpoint(context, principal, id, "webhooks:write")
       const decided = Rules.changeEndpoint(principal, before, change, environments, yield* nowSeconds)
       if (decided instanceof PublicError) return yield* decided
+      yield* checkEndpointRight(principal, decided, "webhooks:write")
       if (Rules.needsUrlCheck(before, decided)) yield* checkUrl(context, principal.merchantId, decided)
       const resetsHealthNow = Rules.resetsHealth(before, decided)
       const after = resetsHealthNow ? { ...decided, consecutiveFailures: 0 } : decided
@@ -102,7 +104,7 @@ export const removeEndpoint = Effect.fnUntraced(
       context,
       principal.merchantId,
       Effect.gen(function*() {
-        const before = yield* requireEndpoint(context, principal, id)
+        const before = yield* requireEndpoint(context, principal, id, "webhooks:write")
         const count = yield* countAfter(context, principal.merchantId, -1)
         const writes = [count.write, endpointWrite(Rules.deleteEndpoint(before, yield* nowSeconds))]
         yield* append(context, principal, writes, call, before)
@@ -132,7 +134,7 @@ export const rotateSecret = Effect.fnUntraced(function*(
     context,
     principal.merchantId,
     Effect.gen(function*() {
-      const before = yield* requireEndpoint(context, principal, id)
+      const before = yield* requireEndpoint(context, principal, id, "webhooks:write")
       const endpoint = Rules.rotateSecret(before, sealedSecret, overlapSeconds, yield* nowSeconds)
       const rotated = { endpoint, secret }
       yield* append(context, principal, [endpointWrite(endpoint)], call, rotated)

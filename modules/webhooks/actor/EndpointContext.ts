@@ -11,6 +11,7 @@ import {
   type IdempotentCall,
   type Write
 } from "../../../runtime/Commit.ts"
+import { environmentOfBoth, objectionToRight } from "../../../runtime/Rights.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
 import type { Settings } from "../../../runtime/Settings.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"
@@ -60,15 +61,30 @@ export const append = <A>(
   }))
 }
 
-export const requireEndpoint = (
-  { repo }: EndpointContext,
+export type EndpointRight = "webhooks:read" | "webhooks:write"
+
+/** Why a caller may not read or change an endpoint of an environment, whichever one the call names, if so. */
+export const objectionToEndpoint = (
   principal: Principal,
-  id: string
-): Effect.Effect<ManagedEndpoint, PublicError> =>
-  Effect.flatMap(
-    repo.endpoint(principal.merchantId, id),
-    (endpoint) =>
-      endpoint === undefined || !manages(principal, endpoint)
-        ? Effect.fail(publicError("WEBHOOK_NOT_FOUND"))
-        : Effect.succeed(endpoint)
-  )
+  { environment }: Pick<ManagedEndpoint, "environment">,
+  right: EndpointRight
+): PublicError | undefined => objectionToRight(principal, right, environment ?? environmentOfBoth)
+
+/** Fails with `PERMISSION_DENIED` where the caller has no such right where an endpoint hears of events. */
+export const checkEndpointRight = (...call: Parameters<typeof objectionToEndpoint>) =>
+  Effect.suspend(() => {
+    const objection = objectionToEndpoint(...call)
+    return objection === undefined ? Effect.void : Effect.fail(objection)
+  })
+
+export const requireEndpoint = Effect.fnUntraced(function*(
+  { repo }: Pick<EndpointContext, "repo">,
+  principal: Principal,
+  id: string,
+  right: EndpointRight
+): Effect.fn.Return<ManagedEndpoint, PublicError> {
+  const endpoint = yield* repo.endpoint(principal.merchantId, id)
+  if (endpoint === undefined || !manages(principal, endpoint)) return yield* publicError("WEBHOOK_NOT_FOUND")
+  yield* checkEndpointRight(principal, endpoint, right)
+  return endpoint
+})

@@ -15,15 +15,32 @@ import { migrations, tables } from "../../../modules/settings/migrations.ts"
 import { MerchantSettings, plugin } from "../../../modules/settings/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials } from "../../../runtime/Http.ts"
-import type { KeyScope } from "../../../schemas/Auth.ts"
+import type { KeyScope, Principal } from "../../../schemas/Auth.ts"
 import { MerchantSettings as SettingsSchema, MerchantSettingsChange } from "../../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import { newestVersion } from "../../../schemas/Version.ts"
+import { solePerson } from "../../fixtures/authorities.ts"
 import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
 
 const routes = Layer.mergeAll(
   plugin.layer(undefined as never),
   Layer.effectDiscard(Effect.gen(function*() {
-    yield* (yield* Credentials).register((yield* Keys).verify)
+    const { register, registerBearer } = yield* Credentials
+    yield* register((yield* Keys).verify)
+    // `<role>-<merchant>` is the token of a person in that role.
+    yield* registerBearer((token) => {
+      const [role, merchant] = token.split("-")
+      return Effect.succeed({
+        merchantId: Number(merchant),
+        environment: "devnet",
+        scope: "merchant",
+        kind: "wallet",
+        credential: token,
+        apiVersion: newestVersion,
+        ...solePerson,
+        role
+      } as Principal)
+    })
   }))
 )
 
@@ -217,6 +234,23 @@ layer(served)("merchant settings", (it) => {
         }
         assert.deepStrictEqual((yield* call()).json, defaults)
       }
+    }))
+
+  it.effect("let the default environment be changed only in roles that change settings of real money", () =>
+    Effect.gen(function*() {
+      const { id } = yield* newMerchant
+      const { call } = yield* Api
+      const moveAs = (role: string, environment: Environment) =>
+        call(`${path}?environment=${environment}`, {
+          ...patch({ default_environment: "mainnet" }),
+          headers: { authorization: `Bearer ${role}-${id}` }
+        })
+      for (const role of ["support", "accountant", "viewer"]) {
+        for (const named of ["devnet", "mainnet"] as const) {
+          refused(yield* moveAs(role, named), 403, "PERMISSION_DENIED")
+        }
+      }
+      assert.strictEqual((yield* moveAs("developer", "devnet")).json.default_environment, "mainnet")
     }))
 
   it.effect("belong to one merchant and one environment, and are shown across environments when named", () =>

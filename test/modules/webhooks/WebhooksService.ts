@@ -18,9 +18,9 @@ import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
-/** `<merchant>`, with `c` for a commerce key, `m` for one of mainnet. */
+/** `<merchant>`, with `c` for a commerce key, `m` for one of mainnet, and `:<role>` where it is no owner's. */
 const verify = (key: string) => {
-  const [, merchant, commerce, mainnet] = /^(\d+)(c?)(m?)$/.exec(key) ?? []
+  const [, merchant, commerce, mainnet, role = "owner"] = /^(\d+)(c?)(m?)(?::([a-z]+))?$/.exec(key) ?? []
   return Effect.succeed(
     merchant === undefined ? null : {
       merchantId: Number.parseInt(merchant, 10),
@@ -29,7 +29,8 @@ const verify = (key: string) => {
       kind: "key",
       credential: `key_${key}`,
       apiVersion: newestVersion,
-      ...operatorKey
+      ...operatorKey,
+      role
     } as Principal
   )
 }
@@ -43,7 +44,7 @@ const owners = Layer.effectDiscard(Effect.gen(function*() {
       (found) =>
         found === null
           ? Effect.fail(publicError("TOKEN_INVALID"))
-          : Effect.succeed({ ...found, ...solePerson, kind: "wallet" })
+          : Effect.succeed({ ...found, ...solePerson, role: found.role, kind: "wallet" })
     )
   )
 }))

@@ -8,6 +8,8 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { maximumDeleted } from "../../../modules/webhooks/repo.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
+import { Environment } from "../../../schemas/Network.ts"
+import { Role, roleHas } from "../../../schemas/Roles.ts"
 import {
   ask,
   assertOk,
@@ -159,6 +161,56 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
         "mainnet"
       )
       assert.strictEqual((yield* ask("5", `/${ids.devnet}`)).status, 404)
+    }))
+
+  it.effect("is seen and changed only in roles that may do so where it hears of events, whichever environment is named", () =>
+    Effect.gen(function*() {
+      const made = {
+        devnet: yield* endpoint("w7"),
+        mainnet: yield* endpoint("w7", { environment: "mainnet" }),
+        both: yield* endpoint("w7", { environment: null })
+      }
+      const delivered = {
+        devnet: yield* delivery(7, made.devnet.id, 7_001, "failed"),
+        mainnet: yield* delivery(7, made.mainnet.id, 7_001, "failed"),
+        both: yield* delivery(7, made.both.id, 7_001, "failed")
+      }
+      yield* event(7, 7_001, { environment: "devnet" })
+      for (const role of Role.literals) {
+        for (const named of Environment.literals) {
+          const who = `w7:${role}`
+          const query = `?environment=${named}`
+          for (const  of of["devnet", "mainnet", "both"] as const) {
+            const { id } = made[of]
+            // What is of both is play money in no part.
+            const mayHere = [named, of === "devnet" ? "devnet" as const : "mainnet" as const]
+              .every((environment) => roleHas(role, "webhooks:write", environment))
+            const found = [
+              yield* ask(who, `/${id}${query}`),
+              yield* ask(who, `/${id}${query}`, { method: "PATCH", body: { description: who } }),
+              yield* ask(who, `/${id}/rotate-secret${query}`, { body: {} }),
+              yield* ask(who, `/${id}/deliveries${query}`),
+              yield* ask(who, `/${id}/replay${query}`, { body: { from_event_id: "evt_8000-1" } }),
+              yield* ask(who, `/deliveries/${delivered[of]}${query}`)
+            ]
+            const refused = mayHere ? [] : found.filter(({ json }) => json.error?.code !== "PERMISSION_DENIED")
+            const what = `${role} naming ${named}: ${of}`
+            if (mayHere) assert.notInclude(found.map(({ json }) => json.error?.code), "PERMISSION_DENIED", what)
+            else assert.deepStrictEqual(refused.map(({ status, text }) => `${status} ${text}`), [], what)
+          }
+          const list = yield* ask(who, query)
+          const seen = list.status === 200 ? list.json.data.data.map(({ environment }: any) => environment) : []
+          const isTrusted = roleHas(role, "webhooks:read", "mainnet")
+          assert.isTrue(isTrusted || seen.every((environment: any) => environment === "devnet"), `${role} ${seen}`)
+        }
+      }
+      const support = "w7:support"
+      const toBoth = { ...wanted, environment: null }
+      assert.strictEqual(refusal(yield* ask(support, "", { body: toBoth })), "403 PERMISSION_DENIED null")
+      const own = yield* endpoint(support)
+      const moved = (environment: string | null) =>
+        Effect.map(ask(support, `/${own.id}`, { method: "PATCH", body: { environment } }), ({ status }) => status)
+      assert.deepStrictEqual([yield* moved(null), yield* moved("mainnet"), yield* moved("devnet")], [403, 403, 200])
     }))
 
   it.effect("may not be moved to an environment in which its address is refused", () =>
