@@ -129,6 +129,14 @@ export const PersonalPath = Context.Reference<boolean>("tillwire/runtime/Http/Pe
 })
 
 /**
+ * Marks a group whose answers hold secrets, or depend on more than the right of its routes: a repeat by another
+ * credential is another call, and is never given the stored answer.
+ */
+export const PrivateReplies = Context.Reference<boolean>("tillwire/runtime/Http/PrivateReplies", {
+  defaultValue: () => false
+})
+
+/**
  * Marks a group that pages of any origin may call without credentials: answers carry `Access-Control-Allow-Origin: *`
  * and preflights are answered (modules/docs/reference/payor-sessions.md#rules-of-all-payor-calls).
  */

@@ -1,7 +1,7 @@
 /** API keys (modules/docs/reference/api-keys.md#managing-keys): definitions only. */
 import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, WrappedErrors } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, PrivateReplies, WrappedErrors } from "../../runtime/Http.ts"
 import { RightsOf } from "../../runtime/Rights.ts"
 import { KeyScope } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
@@ -262,6 +262,7 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
 )
   .middleware(MerchantAuth)
   .annotate(RightsOf, { read: "keys:read", write: "keys:write" })
+  .annotate(PrivateReplies, true)
   .middleware(WrappedErrors)
   .prefix("/api/v1/api-keys")
   .annotateMerge(OpenApi.annotations({

@@ -1,7 +1,7 @@
 /** Webhook endpoints and their deliveries: definitions only (modules/docs/reference/webhooks.md#endpoints). */
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
-import { errors, Idempotent, MerchantAuth, ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
+import { errors, Idempotent, MerchantAuth, ParameterCodes, PrivateReplies, WrappedErrors } from "../../runtime/Http.ts"
 import { RightsOf } from "../../runtime/Rights.ts"
 import { DeliveryId, EndpointId, EpochSeconds, EventId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -398,6 +398,7 @@ export class WebhooksGroup extends HttpApiGroup.make("webhooks").add(
 )
   .middleware(MerchantAuth)
   .annotate(RightsOf, { read: "webhooks:read", write: "webhooks:write" })
+  .annotate(PrivateReplies, true)
   .middleware(WrappedErrors)
   .prefix("/api/v1/webhooks")
   .annotateMerge(OpenApi.annotations({

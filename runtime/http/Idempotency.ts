@@ -282,9 +282,10 @@ const make = Effect.gen(function*() {
     if (key === undefined) return Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
     return Effect.flatMapEager(jsonBody(request), (body) => {
       const fingerprint = fingerprintOf(body, principal)
-      const replyScope = `${request.method} ${
-        operation.hasPersonalPath ? hiddenPath(request.url) : boundPath(request.url)
-      } ${key}`
+      const path = operation.hasPersonalPath ? hiddenPath(request.url) : boundPath(request.url)
+      // No part has a space in it, so no two scopes are the same text.
+      const owner = operation.hasPrivateReplies ? ` ${principal.credential}` : ""
+      const replyScope = `${request.method} ${path} ${key}${owner}`
       return Effect.clockWith((clock) =>
         runOrAwaitFirst(
           act,

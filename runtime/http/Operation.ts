@@ -14,6 +14,7 @@ import {
   MerchantAuth,
   ParameterCodes,
   PersonalPath,
+  PrivateReplies,
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
@@ -38,6 +39,8 @@ export interface Operation {
   readonly actsByOneCommit: boolean
   /** Whether its path names a person. */
   readonly hasPersonalPath: boolean
+  /** Whether a stored reply is for the credential alone that it was first given to. */
+  readonly hasPrivateReplies: boolean
   /** Pages and key sets take whatever their links carry. */
   readonly isOfApi: boolean
   /** Whether `HttpApi` itself reads the body, by `request.text`: JSON is read here. */
@@ -124,6 +127,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
     idempotency,
     actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
     hasPersonalPath: Context.get(group.annotations, PersonalPath),
+    hasPrivateReplies: Context.get(group.annotations, PrivateReplies),
     isOfApi: endpoint.path.startsWith("/api/"),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),

@@ -12,7 +12,7 @@ import * as Batch from "./CallBatcher.ts"
 export interface ReplySlot {
   readonly merchantId: number
   readonly environment: Environment
-  /** `<METHOD> <concrete path> <key>`. */
+  /** `<METHOD> <concrete path> <key>`, and ` <credential>` of calls with private replies. */
   readonly scope: string
 }
 

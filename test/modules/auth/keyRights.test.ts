@@ -7,7 +7,8 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Keys } from "../../../modules/auth/actor.ts"
-import type { TeamSession } from "../../../modules/team/plugin.ts"
+import { type TeamSession, TeamSessions } from "../../../modules/team/plugin.ts"
+import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { Api } from "../../support/Api.ts"
 import {
   callAs,
@@ -98,6 +99,30 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a key", (it) 
       const later = yield* makeKey(developer!.session, merchant)
       const early = yield* post(`/api/v1/api-keys/${later.id}/rotate`, {}, { "x-api-key": writer.key })
       assert.strictEqual(codeOf(early), "403 PERMISSION_DENIED")
+    }))
+
+  it.effect("is told again only to the credential that made it, whoever knows the idempotency key", () =>
+    Effect.gen(function*() {
+      const { colleagues: [developer], merchant, owner } = yield* newTeam("developer")
+      const { call } = yield* LocalCalls
+      const { grantOf } = yield* TeamSessions
+      const callers = {
+        owner: (yield* grantOf(owner.session, merchant))!,
+        developer: (yield* grantOf(developer!.session, merchant))!
+      }
+      const send = (who: keyof typeof callers, path: `/api/${string}`, body: any) =>
+        Effect.map(
+          call(callers[who], { method: "POST", path, body, idempotencyKey: "once" }),
+          ({ body }: { readonly body: any }) => body
+        )
+      const made = yield* send("owner", "/api/v1/api-keys", wanted)
+      assert.deepStrictEqual(yield* send("owner", "/api/v1/api-keys", wanted), made)
+      const own = yield* send("developer", "/api/v1/api-keys", wanted)
+      assert.notStrictEqual(own.data.key, made.data.key)
+      const path = `/api/v1/api-keys/${made.data.id}/rotate?environment=mainnet` as const
+      const rotated = yield* send("owner", path, {})
+      assert.deepStrictEqual(yield* send("owner", path, {}), rotated)
+      assert.strictEqual((yield* send("developer", path, {})).error.code, "PERMISSION_DENIED")
     }))
 
   it.effect("that somebody rotated for a colleague never has more than who rotated it had", () =>

@@ -213,6 +213,15 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       assert.deepStrictEqual([yield* moved(null), yield* moved("mainnet"), yield* moved("devnet")], [403, 403, 200])
     }))
 
+  it.effect("has its secret told again only to the credential that it was told first", () =>
+    Effect.gen(function*() {
+      const { id } = yield* endpoint("w8", { environment: "mainnet" })
+      const rotate = (who: string) => ask(who, `/${id}/rotate-secret?environment=devnet`, { body: {}, key: "once" })
+      const { secret } = assertOk(yield* rotate("w8:developer"))
+      assert.strictEqual(assertOk(yield* rotate("w8:developer")).secret, secret)
+      assert.strictEqual(refusal(yield* rotate("w8:support")), "403 PERMISSION_DENIED null")
+    }))
+
   it.effect("may not be moved to an environment in which its address is refused", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("w13", { url: devnetUrl })
