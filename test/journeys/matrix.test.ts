@@ -8,7 +8,7 @@ import { assert, layer } from "@effect/vitest"
 import { HDKey } from "@scure/bip32"
 import { Effect } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
-import { callers as columns, rows } from "./Matrix.ts"
+import { callers as columns, type Row, rows } from "./Matrix.ts"
 import { type TestResponse } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 import { ask, type Credential, makeDelivery, makeKey, makeWebhook, Tenants, tenants } from "./Tenants.ts"
@@ -200,6 +200,48 @@ const filled = (value: unknown, made: ReadonlyMap<string, string>): unknown => {
 const namesIn = (value: unknown): ReadonlyArray<string> =>
   [...JSON.stringify(value ?? "").matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
 
+/** The resources that a row names, in its path, its query and its body. */
+const resourcesOf = ({ body, path, query, route }: Row): ReadonlySet<string> =>
+  new Set([
+    ...[...route.matchAll(/\{(\w+)\}/g)].flatMap(([whole, name]) => namesIn(path?.[name!] ?? whole)),
+    ...namesIn(query),
+    ...namesIn(body)
+  ])
+
+/** The call of a row on resources of its own; `more` is put to its query. */
+const askRow = Effect.fnUntraced(
+  function*(town: Tenants["Service"], row: Row, credential: Credential, more: ReadonlyArray<string> = []) {
+    const make = resources(town)
+    const made = new Map<string, string>()
+    for (const name of resourcesOf(row)) made.set(name, yield* make[name]!())
+    const [method, template] = row.route.split(" ") as [string, string]
+    const path = template.replaceAll(
+      /\{(\w+)\}/g,
+      (whole, name: string) => filled(row.path?.[name] ?? whole, made) as string
+    )
+    const query = [...row.query === undefined ? [] : [filled(row.query, made) as string], ...more].join("&")
+    return yield* ask(town.service, credential, `${path}${query === "" ? "" : `?${query}`}`, {
+      method,
+      ...(row.body === undefined ? {} : { body: filled(row.body, made) })
+    })
+  }
+)
+
+/** Names of resources that stand for the same in both environments, or for nothing that is there. */
+const placeless: ReadonlySet<string> = new Set(["customer", "wallet"])
+
+/**
+ * What is found whichever environment is named. Events of both are read by everybody, whose right to it is the same in
+ * both. Webhook endpoints are managed by the rights of their own one: test/modules/webhooks/manage.test.ts.
+ */
+const ofBoth = /^\S+ \/api\/v1\/(?:events|webhooks)\b/
+
+/** Whether a row is a person's call on an object of devnet that names no environment. */
+const isOnObject = (row: Row): boolean =>
+  row.expect.split(" ")[columns.indexOf("jwt")] === "200"
+  && !ofBoth.test(row.route) && row.query?.includes("environment=") !== true
+  && [...resourcesOf(row)].some((name) => !placeless.has(name))
+
 const callersOf = ({ a, b, service }: Tenants["Service"]) =>
   Effect.gen(function*() {
     const revoked = yield* makeKey(service, a.jwt, { scope: "merchant", environment: "devnet" })
@@ -246,30 +288,25 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
     it.effect(`${row.route}${row.case === undefined ? "" : `, ${row.case}`}`, () =>
       Effect.gen(function*() {
         const town = yield* Tenants
-        const make = resources(town)
         const callers = yield* callersOf(town)
-        const [method, template] = row.route.split(" ") as [string, string]
-        const parameters = [...template.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
-        const pathOf = (name: string) => row.path?.[name] ?? `{${name}}`
         const found: Array<string> = []
         for (const caller of columns) {
-          const wanted = new Set([
-            ...parameters.flatMap((name) => namesIn(pathOf(name))),
-            ...namesIn(row.query),
-            ...namesIn(row.body)
-          ])
-          const made = new Map<string, string>()
-          for (const name of wanted) made.set(name, yield* make[name]!())
-          const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => filled(pathOf(name), made) as string)
-          const query = row.query === undefined ? "" : `?${filled(row.query, made) as string}`
-          const answer = yield* ask(town.service, callers[caller]!, `${path}${query}`, {
-            method,
-            ...(row.body === undefined ? {} : { body: filled(row.body, made) })
-          })
+          const answer = yield* askRow(town, row, callers[caller]!)
           assertDiscreet(answer, `${caller} ${row.route}`)
           found.push(String(answer.status))
         }
         assert.strictEqual(found.join(" "), row.expect, columns.join(" "))
+      }))
+  }
+
+  for (const row of rows.filter(isOnObject)) {
+    const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
+    it.effect(`${title}: reaches nothing of devnet by naming mainnet`, () =>
+      Effect.gen(function*() {
+        const town = yield* Tenants
+        const answer = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"])
+        assert.isAtLeast(answer.status, 400, answer.text)
+        assertDiscreet(answer, title)
       }))
   }
 })

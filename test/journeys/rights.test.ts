@@ -188,6 +188,8 @@ describe("rights", () => {
     assert.isFalse(mayDo(key("developer", "read", "write", "refund"), "refunds:create", "mainnet"))
     assert.isTrue(mayDo(key("viewer", "read"), "payments:read", "mainnet"))
     assert.isFalse(mayDo(key("owner", "write"), "payments:read", "mainnet"))
+    assert.isFalse(mayDo({ ...key("owner", "read"), roleLimits: ["support"] }, "balances:read", "mainnet"))
+    assert.isTrue(mayDo({ ...key("owner", "read"), roleLimits: ["viewer"] }, "balances:read", "mainnet"))
   })
 
   it.effect("are judged in the environment that a call reads or changes, whichever its caller is of", () =>
