@@ -233,7 +233,9 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", "INVALID_TRANSITION")
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Change an API key",
-    description: "Only an `active` key can be changed. In force everywhere within 5 seconds."
+    description:
+      "Only an `active` key can be changed. In force everywhere within 5 seconds. Its end and its addresses are changed only "
+      + "by a caller who may do all that the key may."
   })),
   HttpApiEndpoint.delete("revoke", "/:id", {
     params: { id: PathId },
@@ -257,7 +259,8 @@ export class ApiKeysGroup extends HttpApiGroup.make("api-keys").add(
     description:
       "Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be " +
       "used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then " +
-      "the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once."
+      "the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once. A caller rotates only a key " +
+      "that may do no more than the caller."
   }))
 )
   .middleware(MerchantAuth)

@@ -47,7 +47,7 @@ export interface paths {
         head?: never;
         /**
          * Change an API key
-         * @description Only an `active` key can be changed. In force everywhere within 5 seconds.
+         * @description Only an `active` key can be changed. In force everywhere within 5 seconds. Its end and its addresses are changed only by a caller who may do all that the key may.
          */
         patch: operations["api-keys.change"];
         trace?: never;
@@ -63,7 +63,7 @@ export interface paths {
         put?: never;
         /**
          * Rotate an API key
-         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once.
+         * @description Makes a key of the same name, scope, version, end and addresses, to be used at once. The old one may be used until the overlap ends, cannot be rotated again, and counts among the 100 keys in use until then. Until then the new one can be rotated only with `overlap_seconds` 0. `key` is shown this once. A caller rotates only a key that may do no more than the caller.
          */
         post: operations["api-keys.rotate"];
         delete?: never;

@@ -80,7 +80,7 @@ const grantOf = (words: string): Grant => {
     role,
     permissions: permissions!.split(","),
     person: "owner"
-  } as Grant
+  } as unknown as Grant
 }
 
 /** People have all permissions, and their own environment is the merchant's default. */
