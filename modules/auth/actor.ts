@@ -36,7 +36,7 @@ export class Keys extends Context.Service<Keys, {
   readonly anyMerchant: Effect.Effect<boolean>
   /**
    * Errors: `NOT_FOUND` without such a merchant, `*_NOT_ENABLED`, `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`, exact
-   * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `createdBy` was
+   * under any concurrency: every new key also writes the merchant's row; `API_KEY_INVALID` where `creatorKey` was
    * revoked meanwhile.
    */
   readonly create: (
@@ -64,7 +64,7 @@ export class Keys extends Context.Service<Keys, {
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
    * `NOT_FOUND`; `PERMISSION_DENIED` for one that may do more than who rotates it; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
    * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the
-   * overlap; `API_KEY_INVALID` where `createdBy` was revoked meanwhile.
+   * overlap; `API_KEY_INVALID` where `creatorKey` was revoked meanwhile.
    */
   readonly rotate: (
     name: KeyName,

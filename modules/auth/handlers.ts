@@ -30,7 +30,7 @@ const keyFieldsOf = (key: KeyState, now: number) => ({
   api_version: key.apiVersion,
   last_used_at: key.lastUsedAt,
   replaced_by: key.replacedBy,
-  created_by: key.createdBy,
+  created_by: key.creatorKey,
   created_at: key.createdAt
 })
 
@@ -108,8 +108,8 @@ export const handlers = Operations.group(
             environment: principal.environment,
             expiresAt: payload.expires_at ?? null,
             ipAllowlist: payload.ip_allowlist ?? [],
-            createdBy: creatorOf(principal),
-            madeBy: principal.person,
+            creatorKey: creatorOf(principal),
+            makerPerson: principal.person,
             roleLimits: principal.roleLimits ?? [],
             permissions: yield* permittedTo(principal, payload.permissions)
           }
@@ -165,7 +165,7 @@ export const handlers = Operations.group(
           const name = { ...principal, id: params.id }
           const rotation = {
             overlapSeconds: payload.overlap_seconds ?? defaultOverlapSeconds,
-            createdBy: creatorOf(principal),
+            creatorKey: creatorOf(principal),
             manager: principal
           }
           return yield* answerIdempotently<RotatedKey, PublicError>(
@@ -216,7 +216,9 @@ export const rpcHandlers = Effect.gen(function*() {
         ...(api_version === undefined ? {} : { apiVersion: api_version })
       })),
     "auth.keys.rotate": ({ overlap_seconds, ...key }) =>
-      keyWithSecretOf(keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, createdBy: null, manager: null })),
+      keyWithSecretOf(
+        keys.rotate(keyNameOf(key), { overlapSeconds: overlap_seconds, creatorKey: null, manager: null })
+      ),
     "auth.keys.revoke": ({ child_keys, ...key }) =>
       Effect.zipWith(keys.revoke(keyNameOf(key), child_keys), nowSeconds, ({ children, state }, now) => ({
         ...keyOnWire(state, now),

@@ -9,10 +9,10 @@ import { AuthApi } from "./api.ts"
 import { demoStore, handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { AuthRpc } from "./rpc.ts"
-import { MadeKeys, Merchants, PayorSessions } from "./service.ts"
+import { KeysByMaker, Merchants, PayorSessions } from "./service.ts"
 
 export type { MerchantState } from "./rules.ts"
-export { MadeKeys, Merchants, type PayorSession, PayorSessions } from "./service.ts"
+export { KeysByMaker, Merchants, type PayorSession, PayorSessions } from "./service.ts"
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const keys = yield* Keys
@@ -31,7 +31,7 @@ export const plugin = Plugin.make({
   tables,
   layer: () =>
     Layer.mergeAll(
-      MadeKeys.layer,
+      KeysByMaker.layer,
       Merchants.layer,
       PayorSessions.layer,
       Layer.mergeAll(

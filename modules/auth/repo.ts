@@ -38,8 +38,8 @@ export const keyWrite = (key: KeyState): Write => ({
     ip_allowlist: key.ipAllowlist,
     api_version: key.apiVersion,
     replaced_by: key.replacedBy,
-    created_by: key.createdBy,
-    made_by: key.madeBy,
+    created_by: key.creatorKey,
+    made_by: key.makerPerson,
     permissions: key.permissions,
     role_limits: key.roleLimits,
     created_at: key.createdAt
@@ -102,8 +102,8 @@ const keyOf = (row: KeyRow): KeyState => ({
   ipAllowlist: row.ip_allowlist,
   apiVersion: row.api_version,
   replacedBy: row.replaced_by,
-  createdBy: row.created_by,
-  madeBy: row.made_by,
+  creatorKey: row.created_by,
+  makerPerson: row.made_by,
   permissions: row.permissions,
   roleLimits: row.role_limits,
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
@@ -245,7 +245,7 @@ export const make = Effect.gen(function*() {
         (rows) => Number(rows[0]!.n)
       ),
     /** Keys in use whose acts are a person's. */
-    keysMadeBy: (merchantId: number, person: string, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
+    keysOfMaker: (merchantId: number, person: string, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
       Effect.map(
         Effect.orDie(sql<KeyRow>`SELECT k.*, NULL::bigint AS used_at FROM api_keys k
           WHERE k.merchant_id = ${merchantId} AND k.made_by = ${person}

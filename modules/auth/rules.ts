@@ -117,9 +117,9 @@ export interface KeyState {
    * The key whose caller created it, as a new key or by a rotation; null: a wallet or the operator did, or it is older
    * than this field.
    */
-  readonly createdBy: string | null
+  readonly creatorKey: string | null
   /** The person whose acts its acts are; null: nobody in particular, as of a key that the operator made. */
-  readonly madeBy: string | null
+  readonly makerPerson: string | null
   readonly permissions: ReadonlyArray<KeyPermission>
   /** Roles that other people had when they made or rotated it: it has no right that one of them lacks. */
   readonly roleLimits: ReadonlyArray<Role>
@@ -139,9 +139,9 @@ export interface KeyRequest {
   /** Absent: none, so it may be used from anywhere. */
   readonly ipAllowlist?: ReadonlyArray<string>
   /** The key whose caller creates it; absent or null: a wallet or the operator does. */
-  readonly createdBy?: string | null
+  readonly creatorKey?: string | null
   /** The person who makes it; absent or null: nobody in particular. */
-  readonly madeBy?: string | null
+  readonly makerPerson?: string | null
   /** Absent: all. */
   readonly permissions?: ReadonlyArray<KeyPermission>
   /** Absent: none. */
@@ -172,8 +172,8 @@ export const newKey = (
   ipAllowlist: request.ipAllowlist ?? [],
   apiVersion,
   replacedBy: null,
-  createdBy: request.createdBy ?? null,
-  madeBy: request.madeBy ?? null,
+  creatorKey: request.creatorKey ?? null,
+  makerPerson: request.makerPerson ?? null,
   permissions: request.permissions ?? allPermissions,
   roleLimits: request.roleLimits ?? [],
   lastUsedAt: null,
@@ -316,9 +316,9 @@ export const objectionToManager = (
  * The limits of the key that a caller makes in another's place. The caller's role is one of them where the key stays a
  * colleague's: a colleague who is given another role must not give the caller more with it.
  */
-const successorLimits = ({ madeBy, roleLimits }: KeyState, manager: KeyManager | null): ReadonlyArray<Role> => {
+const successorLimits = ({ makerPerson, roleLimits }: KeyState, manager: KeyManager | null): ReadonlyArray<Role> => {
   if (manager === null) return roleLimits
-  const own = manager.person === madeBy ? [] : [manager.role]
+  const own = manager.person === makerPerson ? [] : [manager.role]
   return [...manager.roleLimits ?? [], ...own].reduce(withRoleLimit, roleLimits)
 }
 
@@ -328,7 +328,7 @@ const successorLimits = ({ madeBy, roleLimits }: KeyState, manager: KeyManager |
  */
 export const successorRequest = (
   key: KeyState,
-  createdBy: string | null,
+  creatorKey: string | null,
   manager: KeyManager | null
 ): KeyRequest => ({
   name: key.name,
@@ -338,9 +338,9 @@ export const successorRequest = (
   merchantId: key.merchantId,
   scope: key.scope,
   permissions: key.permissions,
-  madeBy: key.madeBy,
+  makerPerson: key.makerPerson,
   roleLimits: successorLimits(key, manager),
-  createdBy
+  creatorKey
 })
 
 /** The key, revoked for good; one that is revoked already is unchanged. */

@@ -62,8 +62,8 @@ export class Merchants extends Context.Service<Merchants, {
   )
 }
 
-/** Whose keys pass on to whom, as `Member.person` names people, and who the audit log says it was. */
-export interface KeyHandover {
+/** Whose keys become whose, as `Member.person` names people, and who the audit log says did it. */
+export interface KeyReassignment {
   readonly merchantId: number
   readonly from: string
   /** The role that `from` had: the keys never exceed it. */
@@ -74,18 +74,18 @@ export interface KeyHandover {
 }
 
 /** Keys by who made them, for the module that knows people. */
-export class MadeKeys extends Context.Service<MadeKeys, {
+export class KeysByMaker extends Context.Service<KeysByMaker, {
   /** The rows by which keys in use become another person's, with their entries of the audit log. */
-  readonly passOnWrites: (handover: KeyHandover) => Effect.Effect<ReadonlyArray<Write>>
-}>()("tillwire/modules/auth/MadeKeys") {
+  readonly reassignWrites: (reassignment: KeyReassignment) => Effect.Effect<ReadonlyArray<Write>>
+}>()("tillwire/modules/auth/KeysByMaker") {
   static readonly layer = Layer.effect(
-    MadeKeys,
+    KeysByMaker,
     Effect.gen(function*() {
       const repo = yield* Repo.make
       const auditLog = yield* AuditLog
-      return MadeKeys.of({
-        passOnWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, role, to }) {
-          const keys = yield* repo.keysMadeBy(merchantId, from, yield* nowSeconds)
+      return KeysByMaker.of({
+        reassignWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, role, to }) {
+          const keys = yield* repo.keysOfMaker(merchantId, from, yield* nowSeconds)
           const writes = yield* Effect.forEach(keys, (key) => {
             const roleLimits = withRoleLimit(key.roleLimits, role)
             return Effect.map(
@@ -93,13 +93,15 @@ export class MadeKeys extends Context.Service<MadeKeys, {
                 merchantId,
                 environment: key.environment,
                 actor,
-                action: "key.pass_on",
+                action: "key.reassign",
                 subject: { object: "api_key", id: key.id },
-                before: { made_by: from, role_limits: [...key.roleLimits] },
-                after: { made_by: to, role_limits: [...roleLimits] },
+                before: { maker_person: from, role_limits: [...key.roleLimits] },
+                after: { maker_person: to, role_limits: [...roleLimits] },
                 requestId
               }),
-              (entries) => [Repo.keyWrite({ ...key, madeBy: to, roleLimits, version: key.version + 1 }), ...entries]
+              (
+                entries
+              ) => [Repo.keyWrite({ ...key, makerPerson: to, roleLimits, version: key.version + 1 }), ...entries]
             )
           })
           return writes.flat()

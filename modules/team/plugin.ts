@@ -5,7 +5,7 @@ import { Revocations } from "../../runtime/Http.ts"
 import { Members } from "../../runtime/Members.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
-import { MadeKeys, Merchants } from "../auth/plugin.ts"
+import { KeysByMaker, Merchants } from "../auth/plugin.ts"
 import { PersonWallets } from "../identity/plugin.ts"
 import { TeamApi } from "./api.ts"
 import { accountHandlers, joinHandlers, rpcHandlers, teamHandlers } from "./handlers.ts"
@@ -35,7 +35,7 @@ const start = Layer.effectDiscard(Effect.gen(function*() {
 export const plugin = Plugin.make({
   name: "team",
   slot: "modules",
-  needs: { auth: [Merchants, MadeKeys], identity: PersonWallets },
+  needs: { auth: [Merchants, KeysByMaker], identity: PersonWallets },
   http: TeamApi,
   rpc: TeamRpc,
   migrations,

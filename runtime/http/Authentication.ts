@@ -17,7 +17,7 @@ import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
 import { admit } from "./Admission.ts"
-import { makeNotingDenials } from "./Denials.ts"
+import { makeRecordDenials } from "./Denials.ts"
 import type { Call } from "./Operation.ts"
 import { versionOf } from "./Versions.ts"
 
@@ -222,7 +222,7 @@ export const makeLetMerchantIn: Effect.Effect<
   AuditLog | Commit | Credentials | Settings | RateLimiter
 > = Effect.gen(
   function*() {
-    const notingDenials = yield* makeNotingDenials
+    const recordDenials = yield* makeRecordDenials
     const { verifyBearer } = yield* Credentials
     const byKey = yield* makeKeyCheck
     const settings = yield* Settings
@@ -276,9 +276,9 @@ export const makeLetMerchantIn: Effect.Effect<
       Effect.flatMap(authenticate(call.request), (grant) => {
         call.facts.apiVersion = versionOf(call.request.headers, grant.apiVersion)
         const answer = Effect.flatMap(Effect.suspend(() => admitted(call, grant)), act)
-        const noted = grant.kind === "key" ? answer : notingDenials(call, grant, answer)
+        const outcome = grant.kind === "key" ? answer : recordDenials(call, grant, answer)
         // A page makes several calls of its own: it was counted itself.
-        return localCallerOf(call.request) === undefined ? rateLimiter.credential(grant, noted) : noted
+        return localCallerOf(call.request) === undefined ? rateLimiter.credential(grant, outcome) : outcome
       })
   }
 )

@@ -16,7 +16,7 @@ const denialIn = (cause: Cause.Cause<unknown>): PublicError | undefined => {
  * A person's call with an entry `access.denied` where it is refused for want of a right. The limits of callers have
  * counted it before. Where the entry cannot be stored the refusal stands all the same.
  */
-export const makeNotingDenials = Effect.gen(function*() {
+export const makeRecordDenials = Effect.gen(function*() {
   const auditLog = yield* AuditLog
   const commit = yield* Commit
 
@@ -46,7 +46,7 @@ export const makeNotingDenials = Effect.gen(function*() {
       const denial = denialIn(cause)
       return denial === undefined ? Effect.void : Effect.catchCause(
         note(call, caller, denial),
-        (fault) => Effect.logWarning("a refused call could not be noted in the audit log", fault)
+        (fault) => Effect.logWarning("a refused call could not be written to the audit log", fault)
       )
     })
 })

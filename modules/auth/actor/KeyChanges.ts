@@ -27,7 +27,7 @@ export interface RotationRequest {
   /** For how long the old key may still be used; 0: it ends at once. */
   readonly overlapSeconds: number
   /** The key whose caller rotates; null: a wallet or the operator does. */
-  readonly createdBy: string | null
+  readonly creatorKey: string | null
   /** Who rotates; null: the operator does, who may have any key. */
   readonly manager: KeyManager | null
 }
@@ -76,7 +76,7 @@ export const changeKey = Effect.fnUntraced(function*(
 export const rotateKey = (
   keys: KeyContext,
   name: KeyName,
-  { createdBy, manager, overlapSeconds }: RotationRequest,
+  { creatorKey, manager, overlapSeconds }: RotationRequest,
   { cause, reply }: IdempotentCall<RotatedKey> = callWithoutKey,
   actor: string = operator
 ) =>
@@ -89,8 +89,8 @@ export const rotateKey = (
       const merchant = yield* requireMerchant(keys, name.merchantId)
       const now = yield* nowSeconds
       const { environment, merchantId } = key
-      yield* checkCreator(keys, merchantId, createdBy, now)
-      const successor = drawKey(keys, Rules.successorRequest(key, createdBy, manager), key.apiVersion, now)
+      yield* checkCreator(keys, merchantId, creatorKey, now)
+      const successor = drawKey(keys, Rules.successorRequest(key, creatorKey, manager), key.apiVersion, now)
       const previous = Rules.rotateKey(key, {
         replacedBy: successor.state.id,
         overlapSeconds,

@@ -97,9 +97,9 @@ const storeKey = Effect.fnUntraced(function*(
   reply: ReturnType<IdempotentCall<KeyWithSecret>["reply"]>,
   actor: string
 ) {
-  const { createdAt, createdBy, environment, merchantId } = created.state
+  const { createdAt, creatorKey, environment, merchantId } = created.state
   const merchant = yield* requireMerchant(keys, merchantId)
-  yield* checkCreator(keys, merchantId, createdBy, createdAt)
+  yield* checkCreator(keys, merchantId, creatorKey, createdAt)
   if ((yield* keys.repo.keysInUse(merchantId, createdAt)) >= maximumKeys) {
     return yield* publicError("API_KEY_LIMIT_REACHED")
   }

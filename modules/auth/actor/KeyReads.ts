@@ -36,10 +36,13 @@ interface MakerOfKey {
  * Whose acts a key's are. One that nobody in particular made, as the operator's, has all rights of its permissions.
  * Null: its maker is no member any more.
  */
-export const makerOf = ({ members }: KeyContext, { madeBy, merchantId }: KeyState): Effect.Effect<MakerOfKey | null> =>
-  madeBy === null
+export const makerOf = (
+  { members }: KeyContext,
+  { makerPerson, merchantId }: KeyState
+): Effect.Effect<MakerOfKey | null> =>
+  makerPerson === null
     ? Effect.succeed({ person: null, role: "owner" } as const)
-    : members.find(merchantId, madeBy)
+    : members.find(merchantId, makerPerson)
 
 export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: string) {
   const { peppers, recordUse, repo } = context

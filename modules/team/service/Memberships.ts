@@ -109,7 +109,7 @@ const endWrites = Effect.fnUntraced(function*(
   )
   if (!isRemoved) return ended
   const unlinked = yield* context.wallets.unlinkWrites(member.merchantId, member.isFirst ? null : member.person)
-  const passedOn = yield* context.keys.passOnWrites({
+  const keyWrites = yield* context.keys.reassignWrites({
     merchantId: member.merchantId,
     from: memberOf(member).person,
     role: member.role,
@@ -117,7 +117,7 @@ const endWrites = Effect.fnUntraced(function*(
     actor: caller.credential,
     requestId: cause.requestId
   })
-  return [...ended, ...unlinked, ...passedOn]
+  return [...ended, ...unlinked, ...keyWrites]
 })
 
 /**

@@ -16,7 +16,7 @@ import {
 import { type DerivedKey, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { MadeKeys, Merchants, type MerchantState } from "../../auth/plugin.ts"
+import { KeysByMaker, Merchants, type MerchantState } from "../../auth/plugin.ts"
 import { PersonWallets } from "../../identity/plugin.ts"
 import { makeRepo, type Repo } from "../repo.ts"
 
@@ -24,7 +24,7 @@ export interface TeamContext {
   readonly actors: Actors["Service"]
   readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
-  readonly keys: MadeKeys["Service"]
+  readonly keys: KeysByMaker["Service"]
   readonly merchants: Merchants["Service"]
   readonly settings: Settings["Service"]
   readonly wallets: PersonWallets["Service"]
@@ -38,7 +38,7 @@ export const makeTeamContext = Effect.gen(function*() {
     actors: yield* Actors,
     auditLog: yield* AuditLog,
     commit: yield* Commit,
-    keys: yield* MadeKeys,
+    keys: yield* KeysByMaker,
     merchants: yield* Merchants,
     settings: yield* Settings,
     wallets: yield* PersonWallets,

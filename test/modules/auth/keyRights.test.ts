@@ -168,11 +168,11 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a key", (it) 
         owner.session,
         merchant,
         "GET",
-        "/audit-log?action=key.pass_on&environment=mainnet"
+        "/audit-log?action=key.reassign&environment=mainnet"
       )
       assert.deepStrictEqual([entry.before, entry.after], [
-        { made_by: developer!.session.person, role_limits: [] },
-        { made_by: "owner", role_limits: ["developer"] }
+        { maker_person: developer!.session.person, role_limits: [] },
+        { maker_person: "owner", role_limits: ["developer"] }
       ])
     }))
 
@@ -187,9 +187,9 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a key", (it) 
         owner.session,
         merchant,
         "GET",
-        "/audit-log?action=key.pass_on&environment=mainnet"
+        "/audit-log?action=key.reassign&environment=mainnet"
       )
-      assert.deepStrictEqual([entry.subject.id, entry.after.made_by], [key.id, "owner"])
+      assert.deepStrictEqual([entry.subject.id, entry.after.maker_person], [key.id, "owner"])
     }))
 
   it.effect("of the first owner, who leaves, goes on as the other owner's", () =>

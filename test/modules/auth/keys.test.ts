@@ -55,7 +55,7 @@ describe("keys", () => {
       const { id: merchantId } = yield* here.createMerchant("Acme", null)
       for (let round = 0; round < 10; round++) {
         const maker = (yield* here.create({ ...newKey, merchantId })).state
-        const child = { ...newKey, merchantId, createdBy: maker.id }
+        const child = { ...newKey, merchantId, creatorKey: maker.id }
         const name = { merchantId, environment: null, id: maker.id }
         const made = Effect.forEach([1, 2, 3], () => Effect.exit(there.create(child)), { concurrency: 3 })
         const [revoked] = yield* Effect.all([
@@ -63,7 +63,7 @@ describe("keys", () => {
           made
         ], { concurrency: 2 })
         assert.strictEqual(revoked.state.status, "revoked")
-        const mine = (yield* here.list(merchantId)).filter(({ createdBy }) => createdBy === maker.id)
+        const mine = (yield* here.list(merchantId)).filter(({ creatorKey }) => creatorKey === maker.id)
         assert.deepStrictEqual(mine.filter(({ status }) => status === "active"), [])
       }
     }).pipe(Effect.provide(layerWith())))
@@ -81,7 +81,7 @@ describe("keys", () => {
       const rotate = (keys: typeof here, at: number) =>
         keys.rotate(
           { merchantId, environment: null, id: made[at]!.state.id },
-          { overlapSeconds: 60, createdBy: null, manager: null }
+          { overlapSeconds: 60, creatorKey: null, manager: null }
         ).pipe(Effect.match({ onSuccess: () => "rotated", onFailure: ({ code }) => code }))
       for (let round = 0; round < 5; round++) {
         const outcomes = yield* Effect.all([rotate(here, 2 * round), rotate(there, 2 * round + 1)], { concurrency: 2 })

@@ -103,8 +103,8 @@ describe("API keys", () => {
       ipAllowlist: [],
       apiVersion: "2026-01-01",
       replacedBy: null,
-      createdBy: null,
-      madeBy: null,
+      creatorKey: null,
+      makerPerson: null,
       permissions: ["read", "write", "refund"],
       roleLimits: [],
       lastUsedAt: null,
@@ -114,12 +114,12 @@ describe("API keys", () => {
     assert.deepStrictEqual(successorRequest(key, "key_0", null), {
       ...request,
       ipAllowlist: [],
-      createdBy: "key_0",
-      madeBy: null,
+      creatorKey: "key_0",
+      makerPerson: null,
       roleLimits: [],
       permissions: key.permissions
     })
-    const child = { ...key, id: "key_2", createdBy: "key_1" }
+    const child = { ...key, id: "key_2", creatorKey: "key_1" }
     const kept = revokeWithChildren(key, [child], "keep")
     assert.deepStrictEqual(kept, { state: revoke(key), children: [child] })
     assert.deepStrictEqual(changedKeys([key, child], [kept.state, ...kept.children]), [revoke(key)])

@@ -10,7 +10,7 @@ import { Keys } from "../../../modules/auth/actor.ts"
 import { AuthApi } from "../../../modules/auth/api.ts"
 import * as authTables from "../../../modules/auth/migrations.ts"
 import { handlers as keyHandlers } from "../../../modules/auth/handlers.ts"
-import { MadeKeys, Merchants } from "../../../modules/auth/plugin.ts"
+import { KeysByMaker, Merchants } from "../../../modules/auth/plugin.ts"
 import { IdentityApi } from "../../../modules/identity/api.ts"
 import * as identityTables from "../../../modules/identity/migrations.ts"
 import { plugin as identity } from "../../../modules/identity/plugin.ts"
@@ -60,7 +60,7 @@ const auth = Layer.mergeAll(
     yield* (yield* Revocations).register("key", keys.usable)
   })),
   HttpApiBuilder.layer(AuthApi).pipe(Layer.provide(keyHandlers))
-).pipe(Layer.provideMerge(Layer.mergeAll(MadeKeys.layer, Merchants.layer, Keys.layer)))
+).pipe(Layer.provideMerge(Layer.mergeAll(KeysByMaker.layer, Merchants.layer, Keys.layer)))
 
 export type Services =
   | Api

@@ -152,10 +152,13 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       const { data: wallets } = yield* dataAs(owner.session, merchant, "GET", "/auth/wallets")
       assert.deepStrictEqual(wallets, [])
       assert.strictEqual(codeOf(yield* whoAmI({ "x-api-key": key.key })), "200")
-      const { data: entries } = yield* dataAs(owner.session, merchant, "GET", "/audit-log?action=key.pass_on")
+      const { data: entries } = yield* dataAs(owner.session, merchant, "GET", "/audit-log?action=key.reassign")
       const passed = entries.filter(({ subject }: any) => subject.id === key.id)
       assert.deepStrictEqual(passed.map(({ after, before }: any) => [before, after]), [
-        [{ made_by: colleague.session.person, role_limits: [] }, { made_by: "owner", role_limits: ["developer"] }]
+        [{ maker_person: colleague.session.person, role_limits: [] }, {
+          maker_person: "owner",
+          role_limits: ["developer"]
+        }]
       ])
       assert.strictEqual(
         yield* codeAs(owner.session, merchant, "DELETE", `/team/members/${colleague.member}`),
