@@ -62,9 +62,10 @@ export class Keys extends Context.Service<Keys, {
   ) => Effect.Effect<KeyState, PublicError>
   /**
    * A new key of the same scope, pin, end and addresses, at once; the old one ends after the overlap. Errors:
-   * `NOT_FOUND`; `PERMISSION_DENIED` for one that may do more than who rotates it; `INVALID_TRANSITION` for a key that is not active (a rotated one is not), and with an overlap for one
-   * whose predecessor is in use; `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the
-   * overlap; `API_KEY_INVALID` where `creatorKey` was revoked meanwhile.
+   * `NOT_FOUND`; `PERMISSION_DENIED` for a key that may do more than who rotates it; `INVALID_TRANSITION` for a key that
+   * is not active (a rotated one is not), and with an overlap for one whose predecessor is in use;
+   * `API_KEY_LIMIT_REACHED` where both would exceed {@link maximumKeys} during the overlap; `API_KEY_INVALID` where
+   * `creatorKey` was revoked meanwhile.
    */
   readonly rotate: (
     name: KeyName,
