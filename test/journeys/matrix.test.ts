@@ -210,8 +210,13 @@ const resourcesOf = ({ body, path, query, route }: Row): ReadonlySet<string> =>
 
 /** The call of a row on resources of its own; `more` is put to its query. */
 const askRow = Effect.fnUntraced(
-  function*(town: Tenants["Service"], row: Row, credential: Credential, more: ReadonlyArray<string> = []) {
-    const make = resources(town)
+  function*(
+    town: Tenants["Service"],
+    row: Row,
+    credential: Credential,
+    more: ReadonlyArray<string> = [],
+    make: ReturnType<typeof resources> = resources(town)
+  ) {
     const made = new Map<string, string>()
     for (const name of resourcesOf(row)) made.set(name, yield* make[name]!())
     const [method, template] = row.route.split(" ") as [string, string]
@@ -226,6 +231,18 @@ const askRow = Effect.fnUntraced(
     })
   }
 )
+
+/** Objects of mainnet, as far as they are made without a payment, which is simulated on devnet only. */
+const mainnetResources = ({ a, service }: Tenants["Service"]): ReturnType<typeof resources> => ({
+  invoice: () =>
+    Effect.map(
+      ask(service, a.mainnet, "/api/v1/invoices", { method: "POST", body: { amount_usd: 5 } }),
+      (made) => assertStatus(200, made).invoice_id
+    ),
+  key: () => Effect.map(makeKey(service, a.jwt, { scope: "merchant", environment: "mainnet" }), ({ id }) => id)
+})
+
+const onMainnet: ReadonlySet<string> = new Set(["invoice", "key"])
 
 /** Names of resources that stand for the same in both environments, or for nothing that is there. */
 const placeless: ReadonlySet<string> = new Set(["customer", "wallet"])
@@ -305,6 +322,21 @@ layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do
       Effect.gen(function*() {
         const town = yield* Tenants
         const answer = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"])
+        assert.isAtLeast(answer.status, 400, answer.text)
+        assertDiscreet(answer, title)
+      }))
+  }
+
+  for (const row of rows.filter((row) => isOnObject(row) && resourcesOf(row).isSubsetOf(onMainnet))) {
+    const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
+    it.effect(`${title}: reaches nothing of mainnet by naming devnet`, () =>
+      Effect.gen(function*() {
+        const town = yield* Tenants
+        const make = mainnetResources(town)
+        const inPlace = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"], make)
+        const isForDevnetOnly = row.route.includes("/devnet/")
+        assert.strictEqual(inPlace.status < 400, !isForDevnetOnly, inPlace.text)
+        const answer = yield* askRow(town, row, town.a.jwt, ["environment=devnet"], make)
         assert.isAtLeast(answer.status, 400, answer.text)
         assertDiscreet(answer, title)
       }))
