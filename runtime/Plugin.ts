@@ -14,6 +14,7 @@ import type { EventBus } from "./EventBus.ts"
 import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations } from "./Http.ts"
 import type { Leases } from "./Leases.ts"
 import type { LocalCalls } from "./LocalCalls.ts"
+import type { LinkedWallets } from "./LinkedWallets.ts"
 import type { Members } from "./Members.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Operations } from "./Operations.ts"
@@ -47,6 +48,7 @@ export type Kernel =
   | EventBus
   | Health
   | Leases
+  | LinkedWallets
   | LocalCalls
   | Members
   | MerchantClock

@@ -69,6 +69,11 @@ export interface SignInDriver {
    * The canonical form of an address of the family; null when it is none (checksums are checked where there are any).
    */
   readonly canonicalAddress: (text: string) => string | null
+  /**
+   * The accounts, by their canonical addresses, each of which proves by signing in that its holder also has an address.
+   * Absent: only the address itself.
+   */
+  readonly accountsOf?: (address: string) => ReadonlyArray<string>
   /** The family's id of a network in an environment, as its messages name it; null: not one of this family. */
   readonly chainId: (network: Network, environment: "devnet" | "mainnet") => string | null
   /** The text to sign (CAIP-122; EIP-4361 on EVM). Pure. */

@@ -127,6 +127,7 @@ const table = {
   PAYER_MISSING: [409, "The contract that pays batches is not on this network: anybody can deploy it"],
   INSUFFICIENT_FUNDS: [409, "The wallet that should pay has not enough: see details"],
   WALLET_NOT_SPENDABLE: [409, "The wallet's money is not in a form that a batch can spend"],
+  WALLET_NOT_LINKED: [409, "Nobody has shown that this wallet is the merchant's: sign in with it once"],
   API_KEY_LIMIT_REACHED: [409, "A merchant may have 100 keys in use: revoke one first"],
   WALLET_LINKED_ELSEWHERE: [409, "This wallet signs in for another merchant: unlink it there first"],
   WALLET_LIMIT_REACHED: [409, "A merchant may have 20 wallets that sign in: unlink one first"],

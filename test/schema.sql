@@ -640,6 +640,14 @@ CREATE TABLE batches (
   CONSTRAINT batches_pkey PRIMARY KEY (merchant_id, id)
 );
 
+CREATE TABLE reservation_counters (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  network text NOT NULL,
+  version bigint NOT NULL,
+  CONSTRAINT reservation_counters_pkey PRIMARY KEY (merchant_id, environment, network)
+);
+
 CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id) WHERE (refund_id IS NOT NULL);
 
 CREATE INDEX batch_lines_by_source ON public.batch_lines USING btree (merchant_id, ((source ->> 'address'::text))) WHERE (source IS NOT NULL);
@@ -653,6 +661,8 @@ CREATE INDEX batches_newest ON public.batches USING btree (merchant_id, environm
 CREATE INDEX batches_open ON public.batches USING btree (merchant_id, environment) WHERE (closed_at IS NULL);
 
 CREATE INDEX batches_payouts ON public.batches USING btree (merchant_id, environment, created_at) WHERE (kind = 'payouts'::text);
+
+CREATE INDEX batches_watched ON public.batches USING btree (merchant_id, environment, network) WHERE (due_at IS NOT NULL);
 
 -- modules/commerce
 

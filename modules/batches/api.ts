@@ -266,6 +266,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
       "PAYER_MISSING",
       "INSUFFICIENT_FUNDS",
       "WALLET_NOT_SPENDABLE",
+      "WALLET_NOT_LINKED",
       "AMOUNT_BELOW_MINIMUM",
       "UNSUPPORTED_NETWORK",
       "NETWORK_DEGRADED",

@@ -3,7 +3,13 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["batches", "batch_lines", "batch_exports", "batch_counters"]
+export const tables: ReadonlyArray<string> = [
+  "batches",
+  "batch_lines",
+  "batch_exports",
+  "batch_counters",
+  "reservation_counters"
+]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -37,10 +43,12 @@ export const migrations: Migrations = {
     )`
     yield* sql`CREATE INDEX batches_newest ON batches (merchant_id, environment, id)`
     yield* sql`CREATE INDEX batches_open ON batches (merchant_id, environment) WHERE closed_at IS NULL`
-    // Looked at on the chain, and what their exports spend is reserved.
+    // Looked at on the chain.
     yield* sql`CREATE INDEX batches_due ON batches (due_at) WHERE due_at IS NOT NULL`
     yield* sql`CREATE INDEX batches_due_devnet ON batches ((merchant_id::bigint), due_at)
       WHERE due_at IS NOT NULL AND environment = 'devnet'`
+    // What their exports spend is reserved.
+    yield* sql`CREATE INDEX batches_watched ON batches (merchant_id, environment, network) WHERE due_at IS NOT NULL`
     yield* sql`CREATE TABLE batch_lines (
       merchant_id integer NOT NULL,
       batch_id text NOT NULL,
@@ -74,6 +82,14 @@ export const migrations: Migrations = {
       environment text NOT NULL,
       version bigint NOT NULL,
       PRIMARY KEY (merchant_id, environment)
+    )`
+    // Its version rises with each export that reserves something: of two at once the second one is built anew.
+    yield* sql`CREATE TABLE reservation_counters (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL,
+      network text NOT NULL,
+      version bigint NOT NULL,
+      PRIMARY KEY (merchant_id, environment, network)
     )`
     // The bytes that a wallet was given, so that the same are given again. Written once: the only version is 1.
     yield* sql`CREATE TABLE batch_exports (

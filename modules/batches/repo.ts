@@ -206,6 +206,12 @@ export const batchCounterWrite = (
   version: number
 ): Write => ({ table: "batch_counters", row: { merchant_id: merchantId, environment, version } })
 
+/** Makes an export that reserves something lose to another one of its merchant and network at the same time. */
+export const reservationCounterWrite = (
+  { environment, merchantId, network }: Pick<BatchState, "environment" | "merchantId" | "network">,
+  version: number
+): Write => ({ table: "reservation_counters", row: { merchant_id: merchantId, environment, network, version } })
+
 /** The bytes of an export. */
 export interface StoredExport {
   readonly part: number
@@ -331,17 +337,24 @@ export const makeRepo = Effect.gen(function*() {
       read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND environment = ${environment}
         AND closed_at IS NULL AND network = ${network} AND from_address = ${from} ORDER BY id`),
     /**
-     * Coins and outputs that exports of a network spend which can still be executed; of lists the payments that they
-     * wait for.
+     * Coins and outputs that the merchant's exports of a network spend which can still be executed, and of lists the
+     * payments that they wait for; with the version of their counter, as of one moment.
      */
-    liveInputs: (network: Network, environment: Environment): Effect.Effect<ReadonlySet<string>> =>
-      sql<{ input: string }>`SELECT json_array_elements_text(part -> 'export' -> 'inputs') AS input
-        FROM batches, json_array_elements(parts) AS part
-        WHERE due_at IS NOT NULL AND network = ${network} AND environment = ${environment}
-          AND (part ->> 'isWatched')::boolean
-          AND (part -> 'export' ->> 'format' <> 'csv' OR part ->> 'status' IN ('out', 'seen'))`.pipe(
+    reservations: (
+      { environment, merchantId, network }: Pick<BatchState, "environment" | "merchantId" | "network">
+    ): Effect.Effect<{ readonly inputs: ReadonlySet<string>; readonly version: number }> =>
+      sql<{ inputs: ReadonlyArray<string>; version: bigint }>`SELECT coalesce((
+          SELECT json_agg(input) FROM batches, json_array_elements(parts) AS part,
+            json_array_elements_text(part -> 'export' -> 'inputs') AS input
+          WHERE merchant_id = ${merchantId} AND environment = ${environment} AND network = ${network}
+            AND due_at IS NOT NULL AND (part ->> 'isWatched')::boolean
+            AND (part -> 'export' ->> 'format' <> 'csv' OR part ->> 'status' IN ('out', 'seen'))
+        ), '[]') AS inputs, coalesce((
+          SELECT version FROM reservation_counters
+          WHERE merchant_id = ${merchantId} AND environment = ${environment} AND network = ${network}
+        ), 0) AS version`.pipe(
         Effect.orDie,
-        Effect.map((rows): ReadonlySet<string> => new Set(rows.map(({ input }) => input)))
+        Effect.map(([row]) => ({ inputs: new Set(row!.inputs), version: Number(row!.version) }))
       ),
     /** Due when the system's clock says `now`, by their merchants' clocks. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<BatchState>> =>

@@ -5,6 +5,7 @@ import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Books } from "../../runtime/Books.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { Commit, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
+import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
@@ -109,6 +110,7 @@ const make = Effect.gen(function*() {
     clock: yield* MerchantClock,
     commit: yield* Commit,
     invoices: yield* Invoices,
+    linkedWallets: yield* LinkedWallets,
     members: yield* Members,
     prices: yield* Prices,
     refunds: yield* Refunds,

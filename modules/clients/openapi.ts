@@ -27085,6 +27085,8 @@ export interface operations {
              *
              *     `WALLET_NOT_SPENDABLE`: The wallet's money is not in a form that a batch can spend.
              *
+             *     `WALLET_NOT_LINKED`: Nobody has shown that this wallet is the merchant's: sign in with it once.
+             *
              *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
              */
             409: {

@@ -4,6 +4,7 @@ import { nowSeconds } from "../../runtime/Clock.ts"
 import { type AccessTokens, makeAccessTokens } from "../../runtime/http/AccessToken.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
+import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -24,6 +25,7 @@ import {
 import {
   linkByName,
   linkByProof,
+  linkedOf,
   type NamedAccount,
   proveWallet,
   unlinkPersonWrites,
@@ -121,6 +123,12 @@ export class Wallets extends Context.Service<Wallets, {
       }))
   )
 }
+
+/** Has the linked wallets answer whose address is whose. */
+export const registerLinkedWallets = Effect.flatMap(
+  makeContext,
+  (context) => Effect.flatMap(LinkedWallets, (wallets) => wallets.register({ linkedOf: linkedOf(context) }))
+)
 
 /** Wallets as credentials of people, for the module that knows the people and opens sessions of its own. */
 export class PersonWallets extends Context.Service<PersonWallets, {

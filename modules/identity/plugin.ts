@@ -8,7 +8,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
-import { PersonWallets, Sessions, Wallets } from "./actor.ts"
+import { PersonWallets, registerLinkedWallets, Sessions, Wallets } from "./actor.ts"
 import { pruneSignIns } from "./actor/Pruning.ts"
 import { IdentityApi } from "./api.ts"
 import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
@@ -42,6 +42,7 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     const sessions = yield* Sessions
     yield* (yield* Credentials).registerBearer(sessions.verify)
     yield* (yield* Revocations).register("ses", sessions.active)
+    yield* registerLinkedWallets
     yield* pruneSignIns
   }))
 

@@ -12,7 +12,7 @@ import {
   type WalletIdentity
 } from "../../runtime/SignIns.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { cardanoAddressText, readCardanoAddress } from "./cip8/Address.ts"
+import { accountsOfCardano, cardanoAddressText, readCardanoAddress } from "./cip8/Address.ts"
 import { readCoseSign1, readPublicKey } from "./cip8/Cose.ts"
 import { signInMessage } from "./siwe/Message.ts"
 import { isSignedBy } from "./siws/Ed25519.ts"
@@ -55,6 +55,10 @@ export const driver: SignInDriver = {
   canonicalAddress: (text) => {
     const address = readCardanoAddress(text)
     return address === null ? null : cardanoAddressText(address)
+  },
+  accountsOf: (text) => {
+    const address = readCardanoAddress(text)
+    return address === null ? [] : accountsOfCardano(address).map(cardanoAddressText)
   },
   chainId: (network, environment) => network !== "cardano" ? null : environment === "mainnet" ? "mainnet" : "preprod",
   message: (challenge) => signInMessage("Cardano", challenge),

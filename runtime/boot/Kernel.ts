@@ -19,6 +19,7 @@ import * as HttpClient from "../http/Client.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../Leases.ts"
 import * as LeaseHealth from "../leases/Health.ts"
+import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Members from "../Members.ts"
 import * as MerchantClock from "../MerchantClock.ts"
 import { migrate } from "../Migrate.ts"
@@ -117,7 +118,14 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(Timers.layer),
     Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
     Layer.provideMerge(
-      Layer.mergeAll(Actors.layer, AuditLog.layer, Books.layer, Members.layer, PersonalData.layer(rollups))
+      Layer.mergeAll(
+        Actors.layer,
+        AuditLog.layer,
+        Books.layer,
+        LinkedWallets.layer,
+        Members.layer,
+        PersonalData.layer(rollups)
+      )
     ),
     Layer.provideMerge(SignIns.layer),
     Layer.provideMerge(Screening.layer),

@@ -6,6 +6,8 @@ import { assert, type Vitest } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
+import type { Network } from "../../schemas/Network.ts"
+import { linkWallet } from "../support/Merchants.ts"
 import type { Deployment } from "../support/Service.ts"
 import { until } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
@@ -67,8 +69,9 @@ const ask = (town: Town, by: Credential, path: string, body?: object, method?: s
 /** Starts the service, signs a merchant in, and gives the merchant's wallet to it. */
 export const openRefundTown = (
   deployment: Omit<Deployment, "database" | "receivers">,
-  network: string,
-  wallet: { readonly kind: string; readonly value: string }
+  network: Network,
+  /** `linked`: the account of it that the merchant has shown to be its own. */
+  { linked, ...wallet }: { readonly kind: string; readonly value: string; readonly linked?: string }
 ): Effect.Effect<RefundTown, never, Scope.Scope> =>
   Effect.gen(function*() {
     const town = yield* openTown(deployment)
@@ -78,6 +81,7 @@ export const openRefundTown = (
     const session = yield* ask(town, {}, "/api/v1/auth/verify", { message, signature })
     const person = { authorization: `Bearer ${session.access_token}` }
     yield* ask(town, person, `/api/v1/merchant/wallets/${network}`, wallet, "PUT")
+    if (linked !== undefined) yield* linkWallet(town.service, session.merchant.id, network, linked)
     return { ...town, person }
   })
 

@@ -18,6 +18,14 @@ const account = await accountOf(new Uint8Array(16).fill(0x3d))
 const addresses = Array.from({ length: 10 }, (_, index) => account.address(index, "devnet"))
 const from = addresses[0]!
 
+/** Of the stake key that is the second half of each of them: it stands for them all. */
+const rewardAddress = bech32.encode(
+  "stake_test",
+  bech32.toWords(
+    Uint8Array.of(0xe0, ...bech32.fromWords(bech32.decode(from as `addr_test1${string}`, 200).words).slice(29))
+  )
+)
+
 /** Blocks until an export of five minutes is over: a block of the rig takes 20 slots. */
 const longBlocks = 20
 
@@ -38,7 +46,11 @@ class CardanoTown extends Context.Service<CardanoTown, RefundTown & { readonly l
           }]
         },
         "cardano",
-        { kind: "xpub", value: bech32.encode("acct_xvk", bech32.toWords(account.publicBytes), 1_000) }
+        {
+          kind: "xpub",
+          value: bech32.encode("acct_xvk", bech32.toWords(account.publicBytes), 1_000),
+          linked: rewardAddress
+        }
       )
       return { ...town, ledger }
     })

@@ -55,7 +55,7 @@ const documented: Readonly<Record<number, string>> = {
     REFUND_NOT_CANCELABLE EXCEPTION_ALREADY_RESOLVED
     REFUND_IN_BATCH EXPORT_LIVE LINES_AMBIGUOUS BATCH_NOT_CANCELABLE BATCH_LIMIT_REACHED BATCH_PAID
     PAYOUT_LIMIT_EXCEEDED PAYOUT_LINE_REFUSED NOTHING_TO_COLLECT COLLECTOR_MISSING PAYER_MISSING INSUFFICIENT_FUNDS
-    WALLET_NOT_SPENDABLE`,
+    WALLET_NOT_SPENDABLE WALLET_NOT_LINKED`,
   410: "QUOTE_EXPIRED ESTIMATE_EXPIRED",
   413: "PAYLOAD_TOO_LARGE",
   415: "UNSUPPORTED_MEDIA_TYPE",
@@ -80,6 +80,7 @@ const unreachable: Readonly<Record<string, string>> = {
   PAYER_MISSING: "needs a real chain: the tests of the drivers' payouts tell it",
   INSUFFICIENT_FUNDS: "needs a real chain: the tests of the drivers' payouts tell it",
   WALLET_NOT_SPENDABLE: "needs a real chain: the tests of the drivers' payouts tell it",
+  WALLET_NOT_LINKED: "needs a real chain: modules/batches/lists.test.ts tells it",
   AMOUNT_BELOW_MINIMUM: "needs a real chain: the tests of the drivers' payouts tell it",
   BATCH_PAID: "needs an execution that the service has not read yet: the tests of the drivers' payouts tell it",
   QUOTE_EXPIRED: "no route of this release takes a quote that can have ended",

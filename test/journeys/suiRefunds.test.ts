@@ -37,7 +37,7 @@ class SuiTown extends Context.Service<SuiTown, RefundTown & { readonly rig: SuiR
           }]
         },
         "sui",
-        { kind: "pool", value: pool.join(" ") }
+        { kind: "pool", value: pool.join(" "), linked: from }
       )
       return { ...town, rig }
     })

@@ -12,6 +12,7 @@ import * as Leases from "../../runtime/Leases.ts"
 import * as PersonalData from "../../runtime/PersonalData.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
 import * as Books from "../../runtime/Books.ts"
+import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
 import * as Members from "../../runtime/Members.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
@@ -124,6 +125,7 @@ export const kernel = <E>(
   return Layer.mergeAll(
     AuditLog.layer,
     Books.layer,
+    LinkedWallets.layer,
     Members.layer,
     PersonalData.layer(rollups),
     Tail.layer,

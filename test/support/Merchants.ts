@@ -2,7 +2,10 @@
 import { Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { AuthRpc } from "../../modules/auth/rpc.ts"
+import { IdentityRpc } from "../../modules/identity/rpc.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
+import { MerchantId } from "../../schemas/Ids.ts"
+import type { Network } from "../../schemas/Network.ts"
 import { rpcToken, type Service } from "./Service.ts"
 
 /** A merchant and a key of it. */
@@ -31,6 +34,17 @@ export const makeMerchants = (
         return { id, key }
       }), { concurrency: 8 })
   })).pipe(
+    Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
+    Effect.orDie
+  )
+
+/** Links a wallet to a merchant, on the operator's word. */
+export const linkWallet = (service: Service, merchantId: number, network: Network, address: string) =>
+  Effect.flatMap(
+    RpcClient.make(IdentityRpc),
+    (client) => client["identity.wallets.link"]({ merchant_id: MerchantId.make(merchantId), network, address })
+  ).pipe(
+    Effect.scoped,
     Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
     Effect.orDie
   )

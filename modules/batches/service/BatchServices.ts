@@ -4,6 +4,7 @@ import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Books } from "../../../runtime/Books.ts"
 import type { Chains, DriverError } from "../../../runtime/Chains.ts"
 import type { Commit } from "../../../runtime/Commit.ts"
+import type { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import type { Members } from "../../../runtime/Members.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
@@ -27,6 +28,7 @@ export interface BatchServices {
   readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
   readonly invoices: Invoices["Service"]
+  readonly linkedWallets: LinkedWallets["Service"]
   readonly members: Members["Service"]
   readonly prices: Prices["Service"]
   readonly refunds: Refunds["Service"]

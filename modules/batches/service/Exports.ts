@@ -6,7 +6,7 @@ import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { familyOf, familyRecord } from "../../../schemas/Network.ts"
+import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 import { hasTerms, holdWrite, sentUnits } from "../../refunds/plugin.ts"
 import {
   type BatchState,
@@ -18,7 +18,7 @@ import {
   partOf,
   type PartState
 } from "../machine.ts"
-import { batchWrite, exportWrite } from "../repo.ts"
+import { batchWrite, exportWrite, reservationCounterWrite } from "../repo.ts"
 import { auditActOf, driverPart, eventsOf } from "../rules.ts"
 import { type BatchOwner, type BatchServices, networkDegraded, payoutDriver } from "./BatchServices.ts"
 
@@ -95,14 +95,51 @@ const readStoredExport = Effect.fnUntraced(function*({ repo }: BatchServices, ba
     : { batch, part, payload }
 })
 
+/** Of the addresses that one signature may spend from those that the merchant has proven to be its own. */
+const ownAddresses = Effect.fnUntraced(function*(
+  { chains, linkedWallets }: BatchServices,
+  { environment, from, merchantId, network }: BatchState,
+  spendsWallets: boolean
+) {
+  if (from === null) return new Set<string>()
+  const walletAddresses = spendsWallets
+    ? yield* chains.walletAddresses({
+      merchantId,
+      network,
+      environment,
+      matchKey: familyRecord(familyOf(network)).accountKey(from)
+    })
+    : []
+  return yield* linkedWallets.linkedOf(merchantId, network, [from, ...walletAddresses])
+})
+
+/**
+ * An export that reserves something is found on the chain by what it pays or spends, and not by a name of its own. The
+ * search takes any transaction of the wallet that looks the same, so another merchant who names the wallet could take
+ * the payments of its owner for its own, and the owner would pay again.
+ */
+const refusalOfStranger = (from: string | null, network: Network, format: PayoutFormat): PublicError =>
+  publicError("WALLET_NOT_LINKED", {
+    message: `Nobody has shown that ${from} is yours. A part in the format ${format} on ${network} is recognized by ` +
+      "what the wallet pays or spends, so it leaves only a wallet that is linked to you: sign in with it once, or have " +
+      "the operator link it",
+    param: "from"
+  })
+
+/** An export, with the row that keeps others from reserving the same at the same time. */
+interface ReservedExport {
+  readonly built: PayoutExport
+  readonly writes: ReadonlyArray<Write>
+}
+
 const build = Effect.fnUntraced(function*(
   services: BatchServices,
   batch: BatchState,
   { part: number }: PartState,
   format: PayoutFormat
-): Effect.fn.Return<PayoutExport, PublicError> {
+): Effect.fn.Return<ReservedExport, PublicError> {
   const { chains, clock, repo } = services
-  const { environment, merchantId, network } = batch
+  const { environment, from, merchantId, network } = batch
   const driver = yield* payoutDriver({ chains }, network, environment)
   const formats = batch.kind === "collect" ? driver.collectFormats : driver.formats
   if (!formats.includes(format)) {
@@ -112,24 +149,21 @@ const build = Effect.fnUntraced(function*(
     })
   }
   const now = yield* clock.nowSeconds(merchantId, environment)
-  const { from } = batch
-  const walletAddresses = from === null || driver.spendsWallets !== true
-    ? []
-    : yield* chains.walletAddresses({
-      merchantId,
-      network,
-      environment,
-      matchKey: familyRecord(familyOf(network)).accountKey(from)
-    })
-  return yield* driver.build({
+  const addresses = yield* ownAddresses(services, batch, driver.spendsWallets === true)
+  const reserved = yield* repo.reservations(batch)
+  const built = yield* driver.build({
     part: driverPart(batch, number, linesOf(batch, number)),
     format,
     // The chain compares this with real time, so the seconds by which a devnet merchant moved its clock are taken off.
     validUntil: now - clock.aheadSeconds(merchantId, environment) +
       Math.max(batch.validForSeconds, minimumValiditySeconds),
-    spentInputs: yield* repo.liveInputs(network, environment),
-    walletAddresses
+    spentInputs: reserved.inputs,
+    walletAddresses: [...addresses]
   }).pipe(Effect.catchTag("DriverError", networkDegraded))
+  if (built.inputs.length === 0) return { built, writes: [] }
+  return from !== null && addresses.has(from)
+    ? { built, writes: [reservationCounterWrite(batch, reserved.version + 1)] }
+    : yield* refusalOfStranger(from, network, format)
 })
 
 /** `Batches.export`. */
@@ -147,7 +181,7 @@ export const exportPart = (services: BatchServices) =>
       if (part.status === "out") return yield* readStoredExport(services, batch, part)
       if (batch.kind !== "collect") yield* screenLines(services, batch, lines)
       const holds = yield* holdRefunds(services, batch, lines)
-      const built = yield* build(services, batch, part, request.format)
+      const { built, writes } = yield* build(services, batch, part, request.format)
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
       const decision = decide(batch, { _tag: "Export", part: part.part, export: built }, now)
       if (isPublicError(decision)) return yield* decision
@@ -162,6 +196,7 @@ export const exportPart = (services: BatchServices) =>
           batchWrite(next),
           exportWrite(next, { part: part.part, attempt, payload: built.payload }, now),
           ...holds,
+          ...writes,
           ...yield* auditLog.writesOf(auditActOf(batch, next, "export", request.actor, cause.requestId))
         ],
         events: eventsOf(batch, next),
@@ -170,6 +205,7 @@ export const exportPart = (services: BatchServices) =>
       yield* timers.wake("batches")
       return result
     },
-    // Of two exports at once the second loses its commit, is decided again, and answers the stored export of the first.
+    // Of two exports at once the second loses its commit and is decided again. Of one part it answers the stored export
+    // of the first; of another part it is built without what the first has reserved.
     decideAnew()
   )

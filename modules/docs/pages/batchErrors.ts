@@ -103,5 +103,12 @@ export const batchErrors = {
     cause: "The wallet holds its money in a form that a batch cannot spend, such as address balances on Sui.",
     fix: "Send the money to itself once as a coin, or pay from another wallet.",
     example: { requirement: "It takes such a wallet." }
+  },
+  WALLET_NOT_LINKED: {
+    cause:
+      "The export is recognized by what the wallet pays or spends, and the wallet of the batch does not sign in for the merchant.",
+    fix:
+      "Link the wallet in the dashboard, by `POST /api/v1/auth/wallets`, or have the operator link it; or take a format that names the part.",
+    example: { requirement: "It takes a batch of a wallet that the merchant has not linked, exported as `csv`." }
   }
 } satisfies Partial<Record<ErrorCode, ErrorNote>>

@@ -94,6 +94,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   PAYER_MISSING: "batches#exports",
   INSUFFICIENT_FUNDS: "batches#exports",
   WALLET_NOT_SPENDABLE: "batches#exports",
+  WALLET_NOT_LINKED: "batches#whose-wallet-it-is",
   INVOICE_NOT_CANCELABLE: "invoices#canceling",
   INVOICE_NOT_PAYABLE: "payor-sessions#payment-addresses",
   ROUTE_LOCKED: "invoices#partial-payments",

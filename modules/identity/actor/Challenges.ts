@@ -54,6 +54,21 @@ export const accountOf = (
     : Effect.succeed({ family: familyOf(network), address, chainId: isContract ? found.chainId : null })
 }
 
+/** The accounts that prove by signing in that somebody has an address: held by a key, or a contract on the network. */
+export const accountsProving = (
+  context: IdentityContext,
+  network: Network,
+  text: string
+): ReadonlyArray<Account> => {
+  const found = driverOf(context, network)
+  const address = found?.driver.canonicalAddress(text) ?? null
+  if (found === undefined || address === null) return []
+  const { chainId, driver } = found
+  return (driver.accountsOf?.(address) ?? [address]).flatMap((each) =>
+    [null, chainId].map((chain): Account => ({ family: driver.family, address: each, chainId: chain }))
+  )
+}
+
 const challengeIdOf = (message: string): string => createHash("sha256").update(message).digest("hex")
 
 /** Issues a message for one use within {@link challengeSeconds}. */

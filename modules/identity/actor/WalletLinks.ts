@@ -2,12 +2,14 @@
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Write } from "../../../runtime/Commit.ts"
+import type { WalletDirectory } from "../../../runtime/LinkedWallets.ts"
 import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
 import {
   type Account,
+  accountName,
   end,
   firstHolder,
   linkedWallet,
@@ -19,7 +21,7 @@ import {
   type WalletState,
   withSignIn
 } from "../rules.ts"
-import { accountOf, requireChallenge, verifyProof } from "./Challenges.ts"
+import { accountOf, accountsProving, requireChallenge, verifyProof } from "./Challenges.ts"
 import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
 
 const requireMerchant = ({ merchants }: IdentityContext, id: number) =>
@@ -146,3 +148,14 @@ export const unlinkWallet = (
   evenLast: boolean,
   isTheirs: (wallet: WalletState) => boolean = () => true
 ) => decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast, isTheirs))
+
+/** `LinkedWallets.linkedOf`. */
+export const linkedOf = (context: IdentityContext): WalletDirectory["linkedOf"] => (merchantId, network, addresses) =>
+  Effect.map(context.repo.wallets(merchantId), (wallets) => {
+    const linked = new Set(wallets.map(accountName))
+    return new Set(
+      addresses.filter((address) =>
+        accountsProving(context, network, address).some((account) => linked.has(accountName(account)))
+      )
+    )
+  })

@@ -17,7 +17,11 @@ const lengths: ReadonlyMap<number, number> = new Map([
   [14, 29]
 ])
 
+/** A payment key with a stake key. */
+const baseType = 0
 const stakeType = 14
+
+const keyHashBytes = 28
 
 export interface CardanoAddress {
   readonly bytes: Uint8Array
@@ -51,6 +55,20 @@ const readBech32 = (text: string): CardanoAddress | null => {
  */
 export const readCardanoAddress = (text: string): CardanoAddress | null => {
   return /^(?:[0-9a-f]{2}){1,64}$/i.test(text) ? parse(hexToBytes(text)) : readBech32(text)
+}
+
+/**
+ * The addresses whose keys prove that somebody has an address: itself, and the reward address of its stake key, of
+ * which a wallet has one for all its payment addresses. Each is given as on mainnet and as on test networks, because
+ * the keys are the same there.
+ */
+export const accountsOfCardano = ({ bytes }: CardanoAddress): ReadonlyArray<CardanoAddress> => {
+  const type = bytes[0]! >> 4
+  const own = bytes.slice(1)
+  const reward = type === baseType ? [{ type: stakeType, rest: own.slice(keyHashBytes) }] : []
+  return [{ type, rest: own }, ...reward].flatMap(({ rest, type: of }) =>
+    [0, 1].flatMap((network) => parse(Uint8Array.of((of << 4) | network, ...rest)) ?? [])
+  )
 }
 
 export const cardanoAddressText = (address: CardanoAddress): string =>

@@ -1,15 +1,15 @@
 /**
  * Goal: a transfer pays one line, once, also where lists of several batches and other parts look the same to the chain.
- * Method: a whole devnet over HTTP; then two processes on one database and a real EVM network that look for the same
- * transfer at once.
+ * Method: a whole devnet over HTTP; then a real EVM network, whose lists leave a wallet that is linked, and two
+ * processes on one database that look for the same transfer at once.
  */
 import { assert, it as test, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
-import { encodeFunctionData, erc20Abi, getAddress } from "viem"
-import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts"
-import { anvil, usdc } from "../../support/Anvil.ts"
+import { encodeFunctionData, erc20Abi } from "viem"
+import { generatePrivateKey, type LocalAccount, mnemonicToAccount, privateKeyToAccount } from "viem/accounts"
+import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, migratedDatabase } from "../../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../../support/Service.ts"
 import { DevnetService, okData } from "../simulator/DevnetService.ts"
@@ -99,44 +99,99 @@ const askAt = (service: Service, by: Credential, path: string, body?: object) =>
     }
   )
 
-const signIn = Effect.fnUntraced(function*(service: Service, account: PrivateKeyAccount) {
+const signIn = Effect.fnUntraced(function*(service: Service, account: LocalAccount) {
   const { message } = yield* askAt(service, {}, "/api/v1/auth/nonce", { address: account.address, network: "base" })
   const signature = yield* Effect.promise(() => account.signMessage({ message }))
   const session = yield* askAt(service, {}, "/api/v1/auth/verify", { message, signature })
   return { authorization: `Bearer ${session.access_token}` }
 })
 
+/** The account that signs for `node.accounts[1]`, by the words that anvil takes everywhere. */
+const payingAccount = mnemonicToAccount("test test test test test test test test test test test junk", {
+  addressIndex: 1
+})
+
+const realChain = (node: Anvil) =>
+  [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], pollMillis: 25 } }] as const
+
+/** A node whose second account has tokens, and what starts a service that follows it. */
+const realNetwork = Effect.gen(function*() {
+  const node = yield* anvil("base")
+  yield* node.token("mint", [node.accounts[1]!, 1_000_000_000n])
+  const database = yield* migratedDatabase
+  const config = configOf({ database: database.url, chains: realChain(node) })
+  const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
+  return { node, database, start }
+})
+
+/** A batch of one payout of 2 USDC from the second account, approved. */
+const approvedPayout = Effect.fnUntraced(function*(service: Service, person: Credential, amount = "2") {
+  const { tokens } = yield* askAt(service, person, "/api/v1/merchant/tokens")
+  const token = tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id
+  const lines = [{ token_id: token, token_amount: amount, destination: { address: receiver } }]
+  const batch = { kind: "payouts", network: "base", from: payingAccount.address, lines }
+  const { id } = yield* askAt(service, person, "/api/v1/batches", batch)
+  yield* askAt(service, person, `/api/v1/batches/${id}/approve`, {})
+  return `/api/v1/batches/${id}`
+})
+
+const exportList = (service: Service, by: Credential, path: string) =>
+  service.call(`${path}/export`, {
+    method: "POST",
+    headers: { ...by, "idempotency-key": randomUUID() },
+    body: { part: 1, format: "csv" }
+  })
+
+const codeOf = ({ json, status }: { readonly json: any; readonly status: number }) =>
+  status === 200 ? "given" : json.error.code as string
+
+test.live(
+  "a list leaves only a wallet that the merchant has shown to be its own, whoever names it first",
+  () =>
+    Effect.gen(function*() {
+      const { start } = yield* realNetwork
+      const service = yield* start
+      const stranger = yield* signIn(service, privateKeyToAccount(generatePrivateKey()))
+      const early = yield* approvedPayout(service, stranger)
+      assert.strictEqual(codeOf(yield* exportList(service, stranger, early)), "WALLET_NOT_LINKED")
+      const owner = yield* signIn(service, payingAccount)
+      // Nothing that others have named is kept from its owner.
+      assert.strictEqual(codeOf(yield* exportList(service, owner, yield* approvedPayout(service, owner))), "given")
+      const late = yield* approvedPayout(service, stranger)
+      assert.strictEqual(codeOf(yield* exportList(service, stranger, late)), "WALLET_NOT_LINKED")
+      // Nor is anybody told what the owner has given out.
+      const alike = yield* exportList(service, owner, yield* approvedPayout(service, owner))
+      assert.strictEqual(codeOf(alike), "LINES_AMBIGUOUS")
+    }),
+  120_000
+)
+
+test.live("of two lists with equal lines that are exported at once one is given out", () =>
+  Effect.gen(function*() {
+    const { start } = yield* realNetwork
+    const service = yield* start
+    const owner = yield* signIn(service, payingAccount)
+    for (const amount of ["3", "4", "5"]) {
+      const paths = yield* Effect.all([approvedPayout(service, owner, amount), approvedPayout(service, owner, amount)])
+      const answers = yield* Effect.forEach(paths, (path) => exportList(service, owner, path), { concurrency: 2 })
+      assert.sameMembers(answers.map(codeOf), ["given", "LINES_AMBIGUOUS"])
+    }
+  }), 120_000)
+
 test.live("two instances count one transfer for one of two equal lines", () =>
   Effect.gen(function*() {
-    const node = yield* anvil("base")
-    yield* node.token("mint", [node.accounts[1]!, 1_000_000_000n])
-    const database = yield* migratedDatabase
-    const config = configOf({
-      database: database.url,
-      chains: [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], pollMillis: 25 } }]
-    })
-    const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
+    const { database, node, start } = yield* realNetwork
     const [here, there] = yield* Effect.all([start, start], { concurrency: 2 })
-    const account = privateKeyToAccount(generatePrivateKey())
     // A session is of the instance's own URL.
-    const [person, colleague] = [yield* signIn(here, account), yield* signIn(there, account)]
-    const { tokens } = yield* askAt(here, person, "/api/v1/merchant/tokens")
-    const token = tokens.find((each: any) => each.network === "base" && each.token_symbol === "USDC").id
-    const from = getAddress(node.accounts[1]!)
-    const make = Effect.gen(function*() {
-      const lines = [{ token_id: token, token_amount: "2", destination: { address: receiver } }]
-      const { id } = yield* askAt(here, person, "/api/v1/batches", { kind: "payouts", network: "base", from, lines })
-      yield* askAt(here, person, `/api/v1/batches/${id}/approve`, {})
-      yield* askAt(here, person, `/api/v1/batches/${id}/export`, { part: 1, format: "csv" })
-      return `/api/v1/batches/${id}`
-    })
+    const [person, colleague] = [yield* signIn(here, payingAccount), yield* signIn(there, payingAccount)]
+    const make = Effect.tap(approvedPayout(here, person), (path) => exportList(here, person, path))
     const first = yield* make
     // Two that are given out at once both find no other with the same line: as if the first had come in between.
     const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
     yield* sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')`
     const paths = [first, yield* make]
     const pay = node.send({
-      from,
+      from: node.accounts[1]!,
       to: usdc,
       data: encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [receiver, 2_000_000n] })
     })

@@ -16,6 +16,7 @@ import { plugin } from "../../../modules/identity/plugin.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { type SignInDriver, SignInRefused, SignIns, SignInUnavailable } from "../../../runtime/SignIns.ts"
 import * as Registry from "../../../runtime/SignIns.ts"
+import type { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials, CurrentPrincipal, MerchantAuth, Revocations, WrappedErrors } from "../../../runtime/Http.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -106,7 +107,16 @@ const keyOwner = Layer.effectDiscard(Effect.gen(function*() {
   yield* (yield* Revocations).register("key", keys.usable)
 }))
 
-type Services = Api | Keys | Merchants | Wallets | Credentials | Revocations | SqlClient.SqlClient | Secrets
+type Services =
+  | Api
+  | Keys
+  | LinkedWallets
+  | Merchants
+  | Wallets
+  | Credentials
+  | Revocations
+  | SqlClient.SqlClient
+  | Secrets
 
 /** One instance; several over one database share nothing else. */
 export const instance = (

@@ -8,6 +8,7 @@ import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Merchants } from "../../../modules/auth/service.ts"
+import { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import { maximumSessions, maximumWallets } from "../../../modules/identity/rules.ts"
 import {
   call,
@@ -317,6 +318,24 @@ layer(instance())("the wallets of a merchant", (it) => {
       assert.strictEqual(codeOf(yield* unlink(owner.access_token, last.id)), "409 INVALID_TRANSITION")
       assert.strictEqual(codeOf(yield* unlink(owner.access_token, id)), "404 NOT_FOUND")
       assert.isTrue((yield* session(further)).merchant.created)
+    }))
+
+  it.effect("are its own addresses for as long as they are linked, and nobody else's", () =>
+    Effect.gen(function*() {
+      const { linkedOf } = yield* LinkedWallets
+      const owner = yield* session()
+      const stranger = yield* session()
+      const further = newAddress()
+      const { id } = (yield* link(owner.access_token, further)).json.data
+      const contract = newAddress()
+      const { merchant } = (yield* signIn(contract, "contract")).json.data
+      const found = (merchantId: number) =>
+        Effect.map(linkedOf(merchantId, "base", [further, contract, newAddress()]), (all) => [...all])
+      assert.deepStrictEqual(yield* found(owner.merchant.id), [further])
+      assert.deepStrictEqual(yield* found(merchant.id), [contract])
+      assert.deepStrictEqual(yield* found(stranger.merchant.id), [])
+      yield* unlink(owner.access_token, id)
+      assert.deepStrictEqual(yield* found(owner.merchant.id), [])
     }))
 
   it.effect(`are at most ${maximumWallets}`, () =>

@@ -72,6 +72,29 @@ const begin = Effect.gen(function*() {
 })
 
 describe("cip8", () => {
+  it.effect("lets an account's reward address stand for its payment addresses, and no payment address for another", () =>
+    Effect.gen(function*() {
+      const driver = yield* driverOf(plugin, "cardano")
+      const addressOf = (kind: keyof typeof cardanoKinds, seed = 1) => {
+        const [prefix, bytes] = cardanoKinds[kind](keyHashOf(keysOf(seed).publicKey))
+        return bech32Text(prefix, bytes)
+      }
+      const reward = [bech32Text("stake_test", Uint8Array.of(0xe0, ...stakeHash))]
+      reward.push(bech32Text("stake", Uint8Array.of(0xe1, ...stakeHash)))
+      const accounts = (address: string) => driver.accountsOf!(address)
+      // The keys are the same on every network.
+      assert.sameMembers([...accounts(addressOf("base"))], [addressOf("test base"), addressOf("base"), ...reward])
+      assert.sameMembers([...accounts(addressOf("test base", 2))], [
+        addressOf("test base", 2),
+        addressOf("base", 2),
+        ...reward
+      ])
+      for (const kind of ["enterprise", "base with a stake script", "reward"] as const) {
+        assert.include(accounts(addressOf(kind)), addressOf(kind))
+        assert.lengthOf(accounts(addressOf(kind)), 2)
+      }
+    }))
+
   it.effect("agrees with the Cardano Foundation's verifier, on what holds and what does not", () =>
     Effect.gen(function*() {
       const driver = yield* driverOf(plugin, "cardano")

@@ -205,6 +205,7 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
       ({ timestamp }) => Math.max(300, Number(timestamp) - Math.floor(Date.now() / 1000) + 240)
     ),
     newWallet,
+    signMessage: (wallet, message) => Effect.promise(() => senders.accounts.get(wallet)!.signMessage({ message })),
     newReceiver: (seed) => privateKeyToAccount(keyOf(`receiver ${seed}`)).address,
     thief: (seed) => privateKeyToAccount(keyOf(`thief ${seed}`)).address,
     guardOf: (batchId, part) => keccak256(toHex(`tillwire:batch:${batchId.slice("bat_".length)}:${part}`)),

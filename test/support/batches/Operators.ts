@@ -212,6 +212,11 @@ export const openBatchShop = Effect.fnUntraced(function*(
   const { tokens } = yield* ok(`/api/v1/merchant/tokens?environment=${chain.environment}`, {}, { "x-api-key": key })
   const own = tokens.filter(({ network }: any) => network === chain.network)
   const wallet = yield* chain.newWallet(`${seed}`)
+  // Its lists may leave it only when it is shown to be the merchant's own.
+  const challenge = { address: wallet, network: chain.network }
+  const { message: link } = yield* ok("/api/v1/auth/wallets/nonce", { body: challenge }, person)
+  const proof = { message: link, signature: yield* chain.signMessage(wallet, link) }
+  yield* ok("/api/v1/auth/wallets", { body: proof }, person)
   if (chain.receivingKind !== null) {
     yield* ok(`/api/v1/merchant/wallets/${chain.network}`, {
       method: "PUT",

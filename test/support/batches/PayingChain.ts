@@ -51,6 +51,8 @@ export interface PayingChain {
   readonly validitySeconds: Effect.Effect<number>
   /** A wallet with money. */
   readonly newWallet: (seed: string) => Effect.Effect<string>
+  /** Signs a text with the key of a wallet. */
+  readonly signMessage: (wallet: string, message: string) => Effect.Effect<string>
   readonly newReceiver: (seed: string) => string
   /** Whoever malware pays in place of a receiver. */
   readonly thief: (seed: string) => string
