@@ -54,7 +54,8 @@ export const migrations: Migrations = {
     // Whatever decides: money that pays no invoice is given back once.
     yield* sql`CREATE UNIQUE INDEX refunds_one_of_exception ON refunds (merchant_id, (terms ->> 'exceptionId'))
       WHERE invoice_id IS NULL AND status NOT IN ('canceled', 'expired')`
-    // A transfer on a chain proves one refund, or one line of a batch, once.
+    // A transfer on a chain proves one refund, or one line of a batch, once. One that an exception says should not be
+    // there belongs to a line too, which it does not pay.
     yield* sql`CREATE TABLE payout_proofs (
       network text NOT NULL,
       environment text NOT NULL,

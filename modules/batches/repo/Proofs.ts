@@ -1,10 +1,10 @@
-/** Which transfers have paid a line of a batch, or a refund. */
+/** Which transfers belong to a line of a batch, or to a refund: they pay it, or an exception of it tells them. */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { BatchState, TransferClaim } from "../machine.ts"
 
 export const makeProofs = (sql: SqlClient.SqlClient) => ({
-  /** Which transfers of these transactions have paid something. */
+  /** Which transfers of these transactions belong to something. */
   proofs: (
     { environment, network }: Pick<BatchState, "environment" | "network">,
     txHashes: ReadonlyArray<string>

@@ -5,9 +5,11 @@ import { uuidOf } from "../../../runtime/Uuid.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import type { PayoutDetails, PayoutExceptionChange } from "../../invoices/plugin.ts"
+import { proofWrite } from "../../refunds/plugin.ts"
 import {
   type BatchDecision,
   type BatchState,
+  linesOf,
   onlyUnexpected,
   type TransferName,
   type UnexpectedTransfer
@@ -68,6 +70,36 @@ const detailsOf = (
   }
 }
 
+/**
+ * The rows that keep transfers whose exception is final from paying anything else: their money is booked by then. Each
+ * belongs to the line of its exception, or to the first one of its part, so that the part still finds it.
+ */
+const proofsOf = Effect.fnUntraced(function*(
+  services: BatchServices,
+  batch: BatchState,
+  unexpected: ReadonlyArray<UnexpectedTransfer>
+) {
+  const { environment, id, merchantId, network } = batch
+  const final = unexpected.filter(({ isFinal }) => isFinal)
+  if (final.length === 0) return []
+  const claims = yield* services.repo.proofs(batch, final.map(({ txHash }) => txHash))
+  const isClaimed = ({ transfer: { index }, txHash }: UnexpectedTransfer) =>
+    claims.some((claim) => claim.txHash === txHash && claim.index === index)
+  return yield* Effect.forEach(
+    final.filter((each) => !isClaimed(each)),
+    ({ line, part, transfer: { from, index }, txHash }) =>
+      Effect.map(
+        walletOf(services, batch, from),
+        (wallet) =>
+          proofWrite({ network, environment, txHash, index, sender: { wallet } }, {
+            merchantId,
+            refundId: null,
+            line: { batchId: id, line: (line ?? linesOf(batch, part)[0]!).line }
+          })
+      )
+  )
+})
+
 const openException = Effect.fnUntraced(function*(
   services: BatchServices,
   batch: BatchState,
@@ -111,13 +143,14 @@ export const storeUnexpected = Effect.fnUntraced(function*(
       null
     ))
   const changes = [...openings, ...closings].filter((change): change is PayoutExceptionChange => change !== null)
-  if (changes.length === 0) return batch
+  const proofs = yield* proofsOf(services, batch, unexpected)
+  if (changes.length === 0 && proofs.length === 0) return batch
   const stored = onlyUnexpected(batch, next)
   yield* services.commit.append({
     merchantId,
     environment,
     cause: noCause,
-    writes: [batchWrite(stored), ...changes.flatMap(({ writes }) => writes)],
+    writes: [batchWrite(stored), ...proofs, ...changes.flatMap(({ writes }) => writes)],
     balances: changes.flatMap(({ balances }) => balances),
     events: changes.flatMap(({ events }) => events)
   })

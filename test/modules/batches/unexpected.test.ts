@@ -5,6 +5,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
 import { until } from "../../support/Service.ts"
@@ -20,6 +21,7 @@ import {
   payout,
   payoutsBatch,
   play,
+  read,
   readUntil,
   refundsBatch,
   send,
@@ -89,6 +91,38 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       yield* balanced
       yield* look(shop, batch)
       assert.deepStrictEqual(yield* exceptionsOf(shop), [decided])
+    }))
+
+  it.effect("is told once: what is booked as missing pays no line of a list afterwards", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const { services } = yield* DevnetService
+      const sql = Context.get(services, SqlClient.SqlClient)
+      const listOf = Effect.gen(function*() {
+        const batch = okData(yield* payoutsBatch(shop.key, [yield* payout("12")]))
+        yield* approve(shop, batch)
+        okData(yield* giveOut(shop.key, batch, "csv"))
+        return batch as { readonly id: string }
+      })
+      const first = yield* listOf
+      const { tx_hash: twice } = yield* play(shop, first, "twice")
+      yield* readUntil(shop, first, "paid")
+      const [told] = yield* until(
+        "it is final",
+        Effect.andThen(look(shop, first), exceptionsOf(shop)) as Found,
+        ([found]) => found?.evidence.final === "yes"
+      )
+      const second = yield* listOf
+      // As if it had been given out in the block of the duplicate.
+      yield* Effect.orDie(sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,searchedTo}', '"0"')
+        WHERE id = ${second.id}`)
+      yield* look(shop, second)
+      yield* look(shop, first)
+      yield* Effect.sleep("500 millis")
+      const { lines: [line], parts: [part] } = yield* read(shop, second)
+      assert.deepStrictEqual([line.status, part.tx_hash], ["pending", null], `not ${twice} or ${told.tx_hash}`)
+      assert.deepStrictEqual(yield* exceptionsOf(shop), [told])
+      yield* balanced
     }))
 
   it.effect("is closed by itself where its transaction leaves the chain, and opens again when it comes back", () =>
