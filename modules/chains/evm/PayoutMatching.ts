@@ -65,7 +65,16 @@ const payoutTransfer = ({ to, ...transfer }: LoggedTransfer, line: number | null
   line
 })
 
-const isTowards = (line: PayoutLine, { to, tokenAddress }: LoggedTransfer): boolean =>
+/** What is compared of a line. */
+type MatchedLine = Pick<PayoutLine, "amount" | "destination" | "tokenAddress">
+
+const lineOfPaid = ({ amount, to, tokenAddress }: PaidLine): MatchedLine => ({
+  amount: baseUnits(amount),
+  destination: to,
+  tokenAddress
+})
+
+const isTowards = (line: MatchedLine, { to, tokenAddress }: LoggedTransfer): boolean =>
   isSame(line.destination, to) && isSame(line.tokenAddress, tokenAddress)
 
 /**
@@ -73,7 +82,7 @@ const isTowards = (line: PayoutLine, { to, tokenAddress }: LoggedTransfer): bool
  * back: a transfer that the same transaction made before the Payer is then not taken for a line.
  */
 const linesFromTheEnd = (
-  lines: ReadonlyArray<PayoutLine>,
+  lines: ReadonlyArray<MatchedLine>,
   transfers: ReadonlyArray<LoggedTransfer>
 ): ReadonlyMap<number, number> => {
   const lineByIndex = new Map<number, number>()
@@ -173,13 +182,33 @@ export const transfersOfChanged = (
 const isPaidLog = ({ address, topics: [kind, from] }: Log, wallet: string): boolean =>
   isSame(address, payer.address) && kind?.toLowerCase() === topics.paid && from?.toLowerCase() === `0x${word(wallet)}`
 
+/** Whether a transaction has a log that the Payer has paid a part of a wallet: then its data says which lines. */
+export const hasPaidLog = (wallet: string, logs: ReadonlyArray<Log>): boolean =>
+  logs.some((log) => isPaidLog(log, wallet))
+
 /**
  * Transfers that may pay a line of a list. What the Payer pays in the same transaction belongs to the part that it
- * names, though it leaves the same wallet: the Payer logs `Paid` behind its transfers, so they end there.
+ * names, though it leaves the same wallet. The Payer pays its lines in a row and logs `Paid` behind them, so its
+ * transfers begin with the one of its first line. `paidLinesOf`: the lines that gave a `Paid` its content; null: they
+ * are not known, so nothing that was made before it is counted.
  */
-export const transfersBesidePayer = (wallet: string, logs: ReadonlyArray<Log>): ReadonlyArray<LoggedTransfer> => {
-  const paidAt = logs.findLastIndex((log) => isPaidLog(log, wallet))
-  return loggedTransfers(logs).filter(({ index }) => index > paidAt)
+export const transfersBesidePayer = (
+  wallet: string,
+  logs: ReadonlyArray<Log>,
+  paidLinesOf: (content: string) => ReadonlyArray<PaidLine> | null
+): ReadonlyArray<LoggedTransfer> => {
+  const payments = logs.flatMap((log, position) => isPaidLog(log, wallet) ? [{ content: log.data, position }] : [])
+  const transfers = loggedTransfers(logs)
+  const ends = [0, ...payments.map(({ position }) => position)]
+  const before = payments.flatMap(({ content, position }, place) => {
+    const lines = paidLinesOf(content.toLowerCase())
+    const between = transfers.filter(({ index }) => index > ends[place]! && index <= position)
+    if (lines === null) return []
+    const own = between.filter((transfer) => isSame(transfer.from, wallet))
+    const first = Math.min(...linesFromTheEnd(lines.map(lineOfPaid), own).keys())
+    return between.filter(({ index }) => index < first)
+  })
+  return [...before, ...transfers.filter(({ index }) => index > ends.at(-1)!)]
 }
 
 /** Of a part that was given out as a list: the transfers with the token, receiver and amount of one of its lines. */

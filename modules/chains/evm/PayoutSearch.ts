@@ -22,6 +22,8 @@ import { readPaidLines } from "./PayoutCalls.ts"
 import { agreementOf, deniedPlaces, type EndpointView } from "./PayoutAgreement.ts"
 import {
   directPaymentIndex,
+  hasPaidLog,
+  type LoggedTransfer,
   loggedTransfers,
   transfersBesidePayer,
   transfersOfChanged,
@@ -176,6 +178,16 @@ const findTransactions = Effect.fnUntraced(function*(
 const readTransaction = (endpoint: Endpoint, txHash: string) =>
   endpoint.call("eth_getTransactionByHash", [txHash], Schema.NullOr(Transaction))
 
+/** The coin that a transaction brought to its receiver. */
+const paymentOf = (transaction: typeof Transaction.Type | null): ReadonlyArray<LoggedTransfer> =>
+  transaction === null || transaction.to === null || BigInt(transaction.value) === 0n ? [] : [{
+    index: directPaymentIndex,
+    tokenAddress: null,
+    from: toChecksumAddress(transaction.from),
+    to: toChecksumAddress(transaction.to),
+    amount: baseUnits(BigInt(transaction.value))
+  }]
+
 /** A transaction without a transfer for the part does not execute a list or a collect. */
 const nullIfEmpty = (transfers: ReadonlyArray<PayoutTransfer>) => transfers.length === 0 ? null : transfers
 
@@ -268,18 +280,6 @@ const searchList = Effect.fnUntraced(function*(
   const logged = addresses.length === 0 ? [] : yield* findTransactions(endpoint, filter, from, heights.head.height)
   const isLogged = logged.some(({ txHash }) => txHash === hint)
   const named = hint === null || isLogged ? logged : [...logged, { txHash: hint, blockHash: null }]
-  const readPayment = (txHash: string) =>
-    Effect.map(
-      readTransaction(endpoint, txHash),
-      (transaction) =>
-        transaction === null || transaction.to === null || BigInt(transaction.value) === 0n ? [] : [{
-          index: directPaymentIndex,
-          tokenAddress: null,
-          from: toChecksumAddress(transaction.from),
-          to: toChecksumAddress(transaction.to),
-          amount: baseUnits(BigInt(transaction.value))
-        }]
-    )
   const found = yield* Effect.forEach(named, (each) =>
     readExecution(
       endpoint,
@@ -287,8 +287,15 @@ const searchList = Effect.fnUntraced(function*(
       each,
       each.txHash === hint ? request.export.builtAt : from,
       Effect.fnUntraced(function*({ logs }) {
-        const ofCoin = each.txHash === hint ? yield* readPayment(each.txHash) : []
-        return nullIfEmpty(transfersOfList(part, [...ofCoin, ...transfersBesidePayer(part.from, logs)]))
+        const isAskedFor = each.txHash === hint || hasPaidLog(part.from, logs)
+        const transaction = isAskedFor ? yield* readTransaction(endpoint, each.txHash) : null
+        const ofCoin = each.txHash === hint ? paymentOf(transaction) : []
+        const ofTokens = transfersBesidePayer(
+          part.from,
+          logs,
+          (content) => transaction === null ? null : readPaidLines(transaction.input, content)
+        )
+        return nullIfEmpty(transfersOfList(part, [...ofCoin, ...ofTokens]))
       })
     ), { concurrency: receiptsAtOnce })
   return inOrder(found)

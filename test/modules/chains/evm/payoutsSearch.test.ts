@@ -206,6 +206,31 @@ layer(Town.layer, options)("a list", (it) => {
       assert.deepStrictEqual((yield* search(part, exported)).executions, [])
     }))
 
+  it.effect("shows what the wallet pays in one transaction with the Payer, before its call, between two and behind", () =>
+    Effect.gen(function*() {
+      const { build, deploy, mint, newLine, newPart, search, send, stranger, tokenCall, usdc } = yield* Town
+      const safe = toChecksumAddress(yield* deploy("CallsWallet")) as Hex
+      yield* mint(usdc, safe, 10n ** 9n)
+      const lines = [newLine(), newLine(), newLine()]
+      const part = newPart(lines, { from: safe })
+      const exported = yield* build(part, "csv")
+      const pay = (place: number): WalletCall => {
+        const { amount, destination } = lines[place]!
+        return { to: usdc, value: 0n, data: tokenCall("transfer", destination, amount) }
+      }
+      // The Payer pays the same receivers the same amounts: that belongs to the parts that it names.
+      const others = [newPart([newLine(), lines[1]!, lines[0]!], { from: safe }), newPart([lines[2]!], { from: safe })]
+      const [one, two] = yield* Effect.forEach(others, (other) => build(other))
+      const calls = [pay(0), ...callsOf(one!), pay(1), ...callsOf(two!), pay(2)]
+      yield* send([inOneCall(safe, calls)], stranger)
+      const { executions } = yield* search(part, exported)
+      assert.deepStrictEqual(
+        executions.flatMap(linesOf),
+        lines.map(({ amount, destination }, place) => [place, destination, amount])
+      )
+      assert.lengthOf(new Set(executions.flatMap(({ transfers }) => transfers.map(({ index }) => index))), 3)
+    }))
+
   it.effect("shows a line in the coin only in the transaction that somebody names", () =>
     Effect.gen(function*() {
       const { build, coinLine, head, newPart, search, send, stranger } = yield* Town
