@@ -108,10 +108,22 @@ export interface NetworkFacts {
   readonly slotZero: number | null
 }
 
-/** Not every server tells of eras, and one that does not is as good as others for all else. */
+/** What a server says that does not answer for now: it may tell what it was asked for later. */
+const passingKinds: ReadonlySet<DriverErrorKind | undefined> = new Set([
+  "unanswered",
+  "timeout",
+  "unavailable",
+  "rate_limited"
+])
+
+/**
+ * Not every server tells of eras, and one that does not is as good as others for all else. One that only fails to
+ * answer is asked again, because its slots would never be compared.
+ */
 const readEras = (api: Api) =>
-  Effect.catch(
+  Effect.catchIf(
     api.find("/network/eras", Eras),
+    ({ kind }) => !passingKinds.has(kind),
     ({ reason }) =>
       Effect.as(Effect.logDebug("a server does not tell of eras, so its slots are not compared", { reason }), null)
   )

@@ -6,6 +6,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { FetchHttpClient } from "effect/http"
 import { mainnetMagic, slotAt, slotZeroOf, wrongSlots } from "../../../../modules/chains/cardano/Slots.ts"
+import { type Api, readNetwork } from "../../../../modules/chains/cardano/Api.ts"
+import { DriverError, type DriverErrorKind } from "../../../../runtime/Chains.ts"
 import { blockfrost, erasOf } from "../../../support/cardano/Blockfrost.ts"
 import { Ledger } from "../../../support/cardano/Ledger.ts"
 import { driverOn } from "../../../support/cardano/Rig.ts"
@@ -59,4 +61,21 @@ describe("a slot of Cardano", () => {
       const { message } = yield* Effect.flip(driverOn([server]))
       assert.match(message, /counts its slots from 1655683201/)
     }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)) as Effect.Effect<void>)
+
+  it.effect("is compared later where a server fails for a moment, because it has not said that it tells nothing", () =>
+    Effect.gen(function*() {
+      const readWith = (kind: DriverErrorKind) => {
+        const api: Pick<Api, "find" | "get" | "name" | "network"> = {
+          name: "api 1 of 1",
+          network: "cardano",
+          get: () => Effect.succeed({ network_magic: 1, system_start: 1_654_041_600 } as never),
+          find: () => Effect.fail(new DriverError({ network: "cardano", reason: "no eras", kind }))
+        }
+        return readNetwork(api as Api)
+      }
+      for (const kind of ["unavailable", "timeout", "unanswered", "rate_limited"] as const) {
+        assert.strictEqual((yield* Effect.flip(readWith(kind))).kind, kind)
+      }
+      assert.deepStrictEqual(yield* readWith("refused"), { magic: 1, slotZero: null })
+    }))
 })
