@@ -17,9 +17,9 @@ import type { PayoutDriver, PayoutPart, PayoutSearch, PayoutTransfer } from "../
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type Environment, requiredDepth } from "../../../schemas/Network.ts"
 import { type Api, readOutputs } from "./Api.ts"
-import { readInputs, readMessages, readPlace, readSlot, readTip, readTransactionsOf } from "./PayoutApi.ts"
+import { readInputs, readMessages, readPlace, readSlot, readTip, readTransactionsOf, readUnspent } from "./PayoutApi.ts"
 import { messageOf } from "./PayoutPlan.ts"
-import { accountOf } from "./PayoutTransaction.ts"
+import { accountOf, inputName } from "./PayoutTransaction.ts"
 import { assetPlaces, isCarrier, type TransactionOutput } from "./Transactions.ts"
 
 const network = "cardano"
@@ -137,16 +137,21 @@ const readOther = Effect.fnUntraced(function*(
 const readShown = Effect.fnUntraced(function*(
   api: Api,
   context: SearchContext
-): Effect.fn.Return<Pick<EndpointReport<Execution>, "others" | "shown">, DriverError> {
-  const { builtAt, from, hint, part, trace } = context
+): Effect.fn.Return<
+  Pick<EndpointReport<Execution>, "others" | "shown"> & {
+    /** Whether the server lists the transactions of an address. */
+    readonly isListed: boolean
+  },
+  DriverError
+> {
+  const { from, hint, part, trace } = context
   const place = yield* readPlace(api, trace.id)
   const own = place === null
     ? null
     : { block: place.block, facts: { txHash: trace.id, fee: place.fee, transfers: exportedTransfers(part) } }
-  const first = from > builtAt ? from : builtAt + 1n
   const listed = yield* Effect.forEach(
     new Set([part.from, ...trace.addresses]),
-    (address) => readTransactionsOf(api, address, first)
+    (address) => readTransactionsOf(api, address, from)
   )
   const hashes = new Set([...listed.flatMap((each) => each ?? []), ...hint === null ? [] : [hint]])
   hashes.delete(trace.id)
@@ -154,8 +159,23 @@ const readShown = Effect.fnUntraced(function*(
   const others = found.filter((each) => each !== null)
   return {
     shown: own ?? others.find(({ isRival }) => isRival) ?? null,
-    others: new Map(others.filter(({ isRival }) => !isRival).map((each) => [each.facts.txHash, each]))
+    others: new Map(others.filter(({ isRival }) => !isRival).map((each) => [each.facts.txHash, each])),
+    isListed: listed.every((each) => each !== null)
   }
+})
+
+/**
+ * What the export would spend and something unknown has spent. A server that lists no transactions of an address does
+ * not show what did: it may be the part, which the wallet has built anew. A transaction that somebody named was read.
+ */
+const readUnexplained = Effect.fnUntraced(function*(
+  api: Api,
+  { hint, trace }: SearchContext
+): Effect.fn.Return<ReadonlyArray<string>, DriverError> {
+  const unspent = yield* Effect.forEach(trace.addresses, (address) => readUnspent(api, address))
+  const named = hint === null ? null : yield* readInputs(api, hint)
+  const explained = new Set([...unspent.flat().map(inputName), ...(named ?? []).map(({ name }) => name)])
+  return trace.inputs.filter((name) => !explained.has(name))
 })
 
 /**
@@ -176,10 +196,17 @@ const readReport = Effect.fnUntraced(function*(
     ? tip.slot
     : (yield* readSlot(api, final))?.slot ?? null
   const isOver = finalSlot !== null && finalSlot >= BigInt(ttl)
-  const { others, shown } = yield* readShown(api, context)
+  const { isListed, others, shown } = yield* readShown(api, context)
   if (isOver && shown === null && (yield* readSlot(api, builtAt)) === null) {
     const reason = `${api.name} does not have block ${builtAt} any more: add an endpoint with older blocks`
     return yield* new DriverError({ network, reason, kind: "pruned" })
+  }
+  const unexplained = isOver && shown === null && !isListed ? yield* readUnexplained(api, context) : []
+  if (unexplained.length > 0) {
+    const reason =
+      `${api.name} lists no transactions of an address, and something has spent ${unexplained.join(", ")}: ` +
+      "name the transaction by POST /api/v1/batches/{id}/sent, or add an endpoint that lists them"
+    return yield* new DriverError({ network, reason })
   }
   return { head: tip.height, final, isOver, shown, others: others ?? new Map() }
 })

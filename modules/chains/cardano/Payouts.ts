@@ -9,7 +9,7 @@ import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { PayoutDriver, PayoutExport, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
-import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
+import { descriptorOf, type Environment, requiredDepth } from "../../../schemas/Network.ts"
 import type { Api } from "./Api.ts"
 import { readAccountUnspent, readParameters, readTip, readTransactionsOf, readUnspent } from "./PayoutApi.ts"
 import {
@@ -96,7 +96,7 @@ const noticesOf = (
   ],
   ...isListed ? [] : [
     "The configured server does not list the transactions of an address: should the wallet build this one anew, name " +
-    "the hash of what it sent by POST /api/v1/batches/{id}/sent, or the part lapses although it was paid."
+    "the hash of what it sent by POST /api/v1/batches/{id}/sent, because the part neither is paid nor lapses before."
   ]
 ]
 
@@ -185,7 +185,10 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
     const ttl = tip.slot + BigInt(until - tip.time)
     const free = unspent.filter((output) => !spentInputs.has(inputName(output)))
     const isListed = listed !== null || unspent.length === 0
-    const facts = { parameters, ttl, validUntil: until, builtAt: tip.height, isListed }
+    // A reorganisation may move what the wallet builds anew into a lower block than the newest of now.
+    const lower = BigInt(requiredDepth(network, environment, "standard", 0n).blocks - 1)
+    const builtAt = tip.height > lower ? tip.height - lower : 0n
+    const facts = { parameters, ttl, validUntil: until, builtAt, isListed }
     return yield* exportOf(part, free, unspent.length - free.length, facts)
   })
 

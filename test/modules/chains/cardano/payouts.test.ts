@@ -331,6 +331,30 @@ describe("a part of a batch on Cardano", () => {
       assert.lengthOf((yield* searchPart(town.payouts, part, made)).executions, 0)
       const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint: txHash })
       assert.strictEqual(execution!.txHash, txHash)
+      // Nobody has named it when the export ends: it may have been paid, so it does not lapse.
+      town.ledger.wait(Number(readPayout(made.payload).ttl))
+      town.ledger.mine()
+      const error = yield* Effect.flip(searchPart(town.payouts, part, made))
+      assert.include(error.reason, "lists no transactions of an address, and something has spent")
+      const named = yield* searchPart(town.payouts, part, made, { hint: txHash })
+      assert.deepStrictEqual([named.executions.length, named.isOver], [1, true])
+    }))
+
+  it.live("lapses where no transactions are listed when nobody has spent its outputs, or for something else", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada])
+      town.apis[0]!.set(({ path }, answer) =>
+        /^\/addresses\/.*\/transactions$/.test(path) ? refusal(404, "Not Found", "No such route.") : answer()
+      )
+      const part = partOf(town, [10n * ada])
+      const made = yield* buildPart(town.payouts, part)
+      town.ledger.wait(Number(readPayout(made.payload).ttl))
+      town.ledger.mine()
+      assert.deepInclude(yield* searchPart(town.payouts, part, made), { executions: [], isOver: true })
+      const other = mined(town, town.submit(yield* buildPart(town.payouts, partOf(town, [11n * ada], 2))))
+      yield* Effect.flip(searchPart(town.payouts, part, made))
+      const named = yield* searchPart(town.payouts, part, made, { hint: other.txHash })
+      assert.deepInclude(named, { executions: [], isOver: true })
     }))
 
   it.live("is paid twice where a wallet takes other outputs and signs it again, and both are told", () =>
