@@ -243,13 +243,21 @@ export const onlyUnexpected = (batch: BatchState, next: BatchState): BatchState 
 
 /**
  * The batch with the transaction that somebody reported for a part, which is then checked at once. A part that is no
- * longer watched stays as it is: nothing would check it, so the batch would be due for ever.
+ * longer watched stays as it is: nothing would check it, so the batch would be due for ever. A part remembers one
+ * report: what pays a line and is found by it alone would be lost with the next one, so that waits until it is final.
  */
-const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number): BatchState =>
-  !part.isWatched || part.hint === txHash ? batch : {
-    ...change(batch, { parts: withPart(batch, { ...part, hint: txHash }) }, now),
-    dueAt: now
+const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number): BatchDecision | PublicError => {
+  const { hint } = part
+  if (!part.isWatched || hint === txHash) return onlyNext(batch)
+  if (linesOf(batch, part.part).some((line) => line.status === "seen" && line.txHash === hint)) {
+    return publicError("INVALID_TRANSITION", {
+      message: "The transaction that was reported for this part is on the network and not final: report the next one " +
+        "when its line is paid",
+      details: { tx_hash: hint }
+    })
   }
+  return onlyNext({ ...change(batch, { parts: withPart(batch, { ...part, hint: txHash }) }, now), dueAt: now })
+}
 
 /**
  * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. Errors:
@@ -284,7 +292,7 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
         return publicError("INVALID_TRANSITION", { message: "The part was never given out: export it first" })
       }
       return command._tag === "Hint"
-        ? onlyNext(hintAt(batch, part, command.txHash, now))
+        ? hintAt(batch, part, command.txHash, now)
         : observePart(batch, part, command, now)
     }
   }

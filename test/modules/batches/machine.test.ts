@@ -17,7 +17,7 @@ import {
 import type { PayoutExecution, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { after, approval, batchOf, exportOf, from, refusal } from "./MachineBatches.ts"
+import { after, approval, batchOf, exportOf, from, refusal, transferTo } from "./MachineBatches.ts"
 
 describe("people", () => {
   it("must be as many as the batch needs, each counted once, before anything is given out", () => {
@@ -219,6 +219,32 @@ describe("a part", () => {
     if (isPublicError(decision)) return
     assert.deepStrictEqual(decision.next.lines.map(({ status }) => status), ["mismatch", "paid"])
     assert.deepStrictEqual([decision.next.parts[0]!.status, statusOf(decision.next)], ["mismatch", "partly_paid"])
+  })
+})
+
+describe("a transaction that somebody reports", () => {
+  const tell = (txHash: string): BatchCommand => ({ _tag: "Hint", part: 1, txHash })
+
+  it("gives way to another one unless a line that it pays is on the chain and not final", () => {
+    const out = after(after(batchOf(2), { _tag: "Approve", approval: approval("ada") }), {
+      _tag: "Export",
+      part: 1,
+      export: exportOf("csv", null, 1n)
+    })
+    const see = (batch: BatchState, isFinal: boolean) =>
+      after(batch, {
+        _tag: "Observe",
+        part: 1,
+        search: { executions: [transferTo(batch, 0, isFinal)], searchedTo: 1n, isOver: false }
+      })
+    const told = after(after(out, tell("0xdead")), tell("0xa0"))
+    const seen = see(told, false)
+    assert.strictEqual(seen.lines[0]!.txHash, "0xa0")
+    assert.strictEqual(refusal(seen, tell("0xa1")), "INVALID_TRANSITION")
+    assert.strictEqual(after(seen, tell("0xa0")), seen)
+    assert.strictEqual(after(see(seen, true), tell("0xa1")).parts[0]!.hint, "0xa1")
+    // What is found without a report is found again.
+    assert.strictEqual(after(see(out, false), tell("0xa1")).parts[0]!.hint, "0xa1")
   })
 })
 
