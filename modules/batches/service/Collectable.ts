@@ -5,7 +5,7 @@ import type { CollectCost, PayoutDriver } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, type Rate, type UsdMillis, usdValueDown } from "../../../schemas/Money.ts"
 import { familyOf, type Network, networks } from "../../../schemas/Network.ts"
-import { type Token, tokenAddress } from "../../../schemas/Token.ts"
+import type { Token } from "../../../schemas/Token.ts"
 import type { Receipt } from "../repo.ts"
 import {
   addressesPerPart,
@@ -15,7 +15,7 @@ import {
   isWorthCollecting
 } from "../rules/Collecting.ts"
 import { type BatchOwner, type BatchServices, networkDegraded } from "./BatchServices.ts"
-import type { Plan } from "./Plans.ts"
+import { type Plan, spellingOf } from "./Plans.ts"
 
 /** Balances of one answer, at most: each takes several calls of nodes, and the caller waits for the answer. */
 const maximumBalances = 1_000
@@ -59,9 +59,6 @@ const tokensOf = ({ catalog }: BatchServices, { environment }: BatchOwner, reque
     !needsNoCollecting(network) && (request.networks?.includes(network) ?? true) &&
     (request.tokenIds?.includes(id) ?? true)
   )
-
-const spellingOf = ({ address, network }: Token): string | null =>
-  address === null ? null : tokenAddress(network, address) ?? address
 
 const keyOf = (network: Network, address: string | null): string => `${network} ${address ?? ""}`
 

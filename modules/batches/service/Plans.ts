@@ -13,7 +13,7 @@ import {
   usdValueDown
 } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import type { Token } from "../../../schemas/Token.ts"
+import { type Token, tokenAddress as spell } from "../../../schemas/Token.ts"
 import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
 import { hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
 import type { PlannedLine } from "../rules.ts"
@@ -39,6 +39,10 @@ export interface PayoutRequest {
   readonly reference: string
 }
 
+/** Address of a token in the one spelling of its family, in which the chain's transfers have it; null: the coin. */
+export const spellingOf = ({ address, network }: Pick<Token, "address" | "network">): string | null =>
+  address === null ? null : spell(network, address) ?? address
+
 const invalid = (param: string, message: string) =>
   publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
 
@@ -63,7 +67,8 @@ const lineOfRefund = (
   }
   const units = hasTerms(refund) ? sentUnits(refund.terms) : refund.tokenAmount
   const listedToken = token.id === null ? undefined : catalog.get(token.id)
-  const tokenAddress = refund.terms === null ? listedToken?.address : refund.terms.tokenAddress
+  const address = refund.terms === null ? listedToken?.address : refund.terms.tokenAddress
+  const tokenAddress = address === undefined ? undefined : spellingOf({ address, network })
   if (units === null || tokenAddress === undefined) {
     return publicError("INVALID_TRANSITION", {
       message: `The token of ${id} is no longer in the catalogue: pay it from the wallet, and report it`,
@@ -170,7 +175,7 @@ const lineOfPayout = Effect.fnUntraced(function*(
       tokenId: token.id,
       symbol: token.symbol,
       decimals: token.decimals,
-      tokenAddress: token.address,
+      tokenAddress: spellingOf(token),
       units,
       amount: value ?? usdMillis(0n),
       destination: { address, memo: request.memo },
