@@ -240,6 +240,9 @@ export interface BatchFilter {
   readonly createdTo?: number
 }
 
+/** A batch that the chain is to be searched for, or that may have ended. */
+export type DueBatch = Pick<BatchState, "environment" | "id" | "merchantId" | "network">
+
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const merchantDue = yield* makeMerchantDue("batches")
@@ -356,9 +359,15 @@ export const makeRepo = Effect.gen(function*() {
         Effect.orDie,
         Effect.map(([row]) => ({ inputs: new Set(row!.inputs), version: Number(row!.version) }))
       ),
-    /** Due when the system's clock says `now`, by their merchants' clocks. */
-    due: (now: number, limit: number): Effect.Effect<ReadonlyArray<BatchState>> =>
-      Effect.suspend(() => read(sql`SELECT * FROM ${merchantDue.dueRows(now, limit)} due`)),
+    /** Due when the system's clock says `now`, by their merchants' clocks. Each is read when its turn comes. */
+    due: (now: number, limit: number): Effect.Effect<ReadonlyArray<DueBatch>> =>
+      Effect.suspend(() =>
+        sql<{ merchant_id: number; id: string; environment: Environment; network: Network }>`
+          SELECT merchant_id, id, environment, network FROM ${merchantDue.dueRows(now, limit)} due`
+      ).pipe(
+        Effect.orDie,
+        Effect.map((rows) => rows.map(({ merchant_id: merchantId, ...row }): DueBatch => ({ merchantId, ...row })))
+      ),
     /** Epoch seconds of the system's clock at which the earliest is due. */
     nextDue: Effect.orDie(merchantDue.nextDueAt)
   }

@@ -1,9 +1,9 @@
 /** Looks at the chain for parts that wallets were given, and stores what became of them. */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BatchState, decide, type FinalLine, type PartState } from "../machine.ts"
-import { batchWrite, lineWrite } from "../repo.ts"
+import { batchWrite, type DueBatch, lineWrite } from "../repo.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
 import { changedLines, releasedRefunds } from "./Acts.ts"
@@ -89,18 +89,18 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
 })
 
 /** One look at the chain for a part. Answers the batch as it is stored then. */
-export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, given: BatchState, part: PartState) {
+export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, part: PartState) {
   const { clock, repo } = services
-  const { environment, merchantId } = given
-  if (part.export === null) return given
-  const found = yield* searchPart(services, given, part)
+  const { environment, merchantId } = before
+  if (part.export === null) return before
+  const found = yield* searchPart(services, before, part)
   const now = yield* clock.nowSeconds(merchantId, environment)
-  const search = yield* ownSearch(services, given, part, found, now)
-  const first = decide(given, { _tag: "Observe", part: part.part, search }, now)
+  const search = yield* ownSearch(services, before, part, found, now)
+  const first = decide(before, { _tag: "Observe", part: part.part, search }, now)
   if (isPublicError(first)) return yield* first
   // First of all: what cannot be stored of the lines holds up no alarm.
-  const batch = yield* storeUnexpected(services, given, first)
-  const decision = batch === given ? first : decide(batch, { _tag: "Observe", part: part.part, search }, now)
+  const batch = yield* storeUnexpected(services, before, first)
+  const decision = batch === before ? first : decide(batch, { _tag: "Observe", part: part.part, search }, now)
   if (isPublicError(decision)) return yield* decision
   for (const each of decision.finalLines) yield* storeFinalLine(services, batch, each)
   // Their rows are stored: what is left to store is read anew, so that no line is written over.
@@ -113,7 +113,7 @@ export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, g
 })
 
 /** So that it is tried again after a pause, and others in the meantime. */
-const postpone = (services: BatchServices, { environment, id, merchantId }: BatchState) =>
+const postpone = (services: BatchServices, { environment, id, merchantId }: DueBatch) =>
   Effect.gen(function*() {
     const { clock, commit, repo } = services
     const batch = yield* repo.find(merchantId, id)
@@ -128,8 +128,11 @@ const postpone = (services: BatchServices, { environment, id, merchantId }: Batc
     })
   })
 
-/** Every watched part of a batch, one after the other: each look goes on from what the one before has stored. */
-const look = (services: BatchServices, batch: BatchState) =>
+/**
+ * Every watched part of a batch, one after the other: each look goes on from what the one before has stored. Never
+ * fails: what is wrong with one batch must not keep the others from being searched for.
+ */
+const look = (services: BatchServices, batch: DueBatch) =>
   Effect.gen(function*() {
     // Read anew with each try: a hint or a cancellation that was stored meanwhile has changed it.
     const stored = yield* services.repo.find(batch.merchantId, batch.id)
@@ -139,23 +142,27 @@ const look = (services: BatchServices, batch: BatchState) =>
       current = yield* lookAtPart(services, current, current.parts.find((each) => each.part === part)!)
     }
     const now = yield* services.clock.nowSeconds(batch.merchantId, batch.environment)
-    const ended = decide(current, { _tag: "Expire" }, now)
-    if (!isPublicError(ended) && ended.next !== current) yield* store(services, current, ended.next)
+    const expiry = decide(current, { _tag: "Expire" }, now)
+    if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1
   }).pipe(
     // Whoever tells of transactions again and again must not hold up the alarm that a look raises.
     decideAnew(),
-    Effect.catch((error) =>
-      Effect.andThen(
-        Effect.logWarning("a batch could not be looked for on its network: it is tried again", {
-          batch: batch.id,
-          network: batch.network,
-          error
-        }),
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.andThen(
+        Effect.logWarning(
+          "a batch could not be looked for on its network: it is tried again",
+          { batch: batch.id, network: batch.network },
+          cause
+        ),
         Effect.as(postpone(services, batch), 1)
       )
     ),
-    Effect.catch((error) => Effect.as(Effect.logWarning("a batch could not be put off", { batch: batch.id, error }), 0))
+    Effect.catchCause((cause) =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.interrupt
+        : Effect.as(Effect.logWarning("a batch could not be put off", { batch: batch.id }, cause), 0)
+    )
   )
 
 /** The timer of batches that a wallet was given. */
@@ -164,8 +171,8 @@ export const batchTimer = (services: BatchServices) => ({
   batchSize: dueBatch,
   run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
-    const looked = yield* Effect.forEach(due, (batch) => look(services, batch), { concurrency: 4 })
-    return looked.reduce((sum, each) => sum + each, 0)
+    const counts = yield* Effect.forEach(due, (batch) => look(services, batch), { concurrency: 4 })
+    return counts.reduce((sum, each) => sum + each, 0)
   }),
   nextDueMillis: Effect.map(services.repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))
 })
