@@ -164,3 +164,13 @@ export type Batch = typeof Batch.Type
 /** As it is read: with its lines where `expand=lines` asks for them. */
 export const ReadBatch = Schema.Struct({ ...BatchFields, lines: Schema.optionalKey(Schema.Array(BatchLine)) })
   .annotate({ identifier: "ReadBatch", examples: [exampleBatch] })
+
+/**
+ * Names a part for ever, in 38 characters and its number, so that a chain's text can carry it.
+ *
+ * @example
+ * partReference({ batchId: "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10", part: 1 })
+ * // => "bat_0193a5b27c4170009d4b6f5b1c3b2a10/1"
+ */
+export const partReference = ({ batchId, part }: { readonly batchId: string; readonly part: number }): string =>
+  `${batchId.replaceAll("-", "")}/${part}`

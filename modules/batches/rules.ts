@@ -5,7 +5,7 @@ import { batchObject, type BatchState, isOpen, type LineState, statusOf } from "
 
 export { dayOf, limitRefusal, type PayoutLimits } from "./rules/Limits.ts"
 export { type NewBatch, newBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
-export { driverPart, partReference } from "./rules/Parts.ts"
+export { driverPart } from "./rules/Parts.ts"
 
 /** What people approve, as canonical JSON takes it. */
 export const approvedContent = (

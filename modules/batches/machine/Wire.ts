@@ -1,7 +1,6 @@
 /** The batch as JSON, for answers and events. */
-import type { Batch, BatchLine } from "../../../schemas/Batch.ts"
+import { type Batch, type BatchLine, partReference } from "../../../schemas/Batch.ts"
 import { formatUnits, usdDecimal, usdMillis, usdWire } from "../../../schemas/Money.ts"
-import { partReference } from "../rules/Parts.ts"
 import { expiresAt } from "./Expiry.ts"
 import type { BatchState, LineState } from "./State.ts"
 import { isReleasable, isUnguarded, releasableAt } from "./Release.ts"
@@ -54,7 +53,7 @@ export const batchObject = (batch: BatchState): typeof Batch.Encoded => {
       part: part.part,
       status: part.status,
       lines: batch.lines.filter((line) => line.part === part.part).length,
-      reference: partReference(batch.id, part.part),
+      reference: partReference({ batchId: batch.id, part: part.part }),
       format: part.export?.format ?? null,
       unguarded: isUnguarded(batch, part),
       valid_until: part.export?.validUntil ?? null,

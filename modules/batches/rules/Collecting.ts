@@ -63,7 +63,7 @@ const partsOf = (holdings: ReadonlyArray<AddressHolding>): ReadonlyArray<Readonl
 }
 
 /**
- * The lines of a batch, ofAddress of one address together, and how many of them are in each part: at most {@link
+ * The lines of a batch, those of one address together, and how many of them are in each part: at most {@link
  * addressesPerPart} addresses, all of one wallet. Beyond {@link maximumCollectLines} lines whole addresses are left for
  * another batch.
  */
@@ -71,9 +71,9 @@ export const collectParts = (
   holdings: ReadonlyArray<AddressHolding>
 ): { readonly lines: ReadonlyArray<PlannedLine>; readonly sizes: ReadonlyArray<number> } => {
   const taken: Array<AddressHolding> = []
-  for (const ofAddress of Map.groupBy(holdings, ({ address }) => address).values()) {
-    if (taken.length + ofAddress.length > maximumCollectLines) break
-    taken.push(...ofAddress)
+  for (const addressHoldings of Map.groupBy(holdings, ({ address }) => address).values()) {
+    if (taken.length + addressHoldings.length > maximumCollectLines) break
+    taken.push(...addressHoldings)
   }
   const parts = [...Map.groupBy(taken, ({ fingerprint }) => fingerprint).values()].flatMap(partsOf)
   return { lines: parts.flat().map(lineOf), sizes: parts.map((part) => part.length) }

@@ -2,16 +2,13 @@
 import type { BatchPart } from "../../../runtime/Payouts.ts"
 import type { BatchState, LineState } from "../machine/State.ts"
 
-/** Names a part for ever, in 38 characters and its number: what a chain's text carries. */
-export const partReference = (batchId: string, part: number): string => `${batchId.replaceAll("-", "")}/${part}`
-
 /** What a driver is given of a part. */
 export const driverPart = (
   batch: Pick<BatchState, "from" | "id" | "kind">,
   part: number,
   lines: ReadonlyArray<LineState>
 ): BatchPart => {
-  const named = { batchId: batch.id, part }
+  const name = { batchId: batch.id, part }
   const token = ({ decimals, symbol, tokenAddress, units }: LineState) => ({
     tokenAddress,
     symbol,
@@ -21,7 +18,7 @@ export const driverPart = (
   return batch.kind === "collect"
     ? {
       _tag: "Collect",
-      ...named,
+      ...name,
       payee: lines[0]!.destination.address,
       from: batch.from,
       lines: lines.flatMap((line) =>
@@ -30,7 +27,7 @@ export const driverPart = (
     }
     : {
       _tag: "Payout",
-      ...named,
+      ...name,
       from: batch.from!,
       lines: lines.map((line) => ({
         ...token(line),

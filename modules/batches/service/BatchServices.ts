@@ -69,7 +69,7 @@ export const networkDegraded = (error: DriverError): Effect.Effect<never, Public
   Effect.andThen(
     Effect.logWarning("a network could not be asked about a batch", { network: error.network, reason: error.reason }),
     publicError("NETWORK_DEGRADED", {
-      message: `${error.network} does not answer, so nothing was given out: try again`,
+      message: `${error.network} does not answer, so nothing was done: try again`,
       retryAfterSeconds
     })
   )

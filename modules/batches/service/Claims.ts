@@ -21,7 +21,7 @@ import { type BatchServices, payoutDriver } from "./BatchServices.ts"
 export const searchPart = Effect.fnUntraced(function*(services: BatchServices, batch: BatchState, part: PartState) {
   const { environment, network } = batch
   const driver = yield* payoutDriver(services, network, environment)
-  const exported = part.export ?? (yield* Effect.die(new Error(`${batch.id}/${part.part} was never given out`)))
+  const exported = part.export ?? (yield* Effect.die(new Error(`${batch.id}/${part.part} was never exported`)))
   return yield* driver.search({
     part: driverPart(batch, part.part, linesOf(batch, part.part)),
     export: exported,
@@ -64,11 +64,11 @@ export const ownSearch = Effect.fnUntraced(function*(
   const { id } = batch
   const lines = linesOf(batch, part.part)
   const proofs = yield* repo.proofs(batch, found.executions.map(({ txHash }) => txHash))
-  const unproven = withoutOthers(id, lines, found, proofs)
-  if (!isList(part) || unproven.executions.length === 0) return unproven
+  const unclaimed = withoutOthers(id, lines, found, proofs)
+  if (!isList(part) || unclaimed.executions.length === 0) return unclaimed
   const batches = yield* repo.openOf(batch)
-  const claims = [...batches.flatMap(seenClaims), ...yield* claimsOfNamed(services, batches, unproven)]
-  const own = withoutOthers(id, lines, unproven, claims)
+  const claims = [...batches.flatMap(seenClaims), ...yield* claimsOfNamed(services, batches, unclaimed)]
+  const own = withoutOthers(id, lines, unclaimed, claims)
   const decision = decide(batch, { _tag: "Observe", part: part.part, search: own }, now)
   return isPublicError(decision)
     ? own

@@ -150,7 +150,7 @@ const estimateCost = Effect.fnUntraced(function*(
   return Option.isNone(cost) ? null : { ...cost.value, addresses: sample.length }
 })
 
-/** Of the holdings of one token and wallet, members that are worth their gas, and the gas to collect them. */
+/** Of the holdings of one token and wallet, those that are worth their gas, and the gas to collect them. */
 const selectWorthCollecting = Effect.fnUntraced(function*(
   services: BatchServices,
   owner: BatchOwner,
@@ -197,22 +197,22 @@ export const readCollectable = (services: BatchServices) =>
       const receipts = newest.slice(0, maximumBalances).filter(({ fingerprint }) => wallets.has(fingerprint))
       const holdings = yield* Effect.forEach(
         Map.groupBy(receipts, ({ network }) => network),
-        ([network, members]) => holdingsOf(services, owner, network, members, wallets, tokens),
+        ([network, networkReceipts]) => holdingsOf(services, owner, network, networkReceipts, wallets, tokens),
         { concurrency: networks.length }
       )
       const byToken = Map.groupBy(
         holdings.flat(),
         ({ payee, token }) => `${token.id} ${payee === null ? "owner" : "collector"}`
       )
-      const groups = yield* Effect.forEach(byToken.values(), (members) =>
+      const groups = yield* Effect.forEach(byToken.values(), (tokenHoldings) =>
         Effect.gen(function*() {
           const chosen = yield* Effect.forEach(
-            Map.groupBy(members, ({ fingerprint }) => fingerprint).values(),
+            Map.groupBy(tokenHoldings, ({ fingerprint }) => fingerprint).values(),
             (ofWallet) => selectWorthCollecting(services, owner, request.minimumValue, ofWallet)
           )
           const group: CollectableGroup = {
-            token: members[0]!.token,
-            method: members[0]!.payee === null ? "owner" : "collector",
+            token: tokenHoldings[0]!.token,
+            method: tokenHoldings[0]!.payee === null ? "owner" : "collector",
             holdings: chosen.flatMap((each) => each.holdings),
             gas: sumOf(chosen.map(({ gas }) => gas))
           }

@@ -2,6 +2,7 @@
  * Which outputs of a wallet a part of a batch spends, and what comes back: the largest first, so that the same wallet
  * and lines give the same transaction, and what is left in as few outputs as the protocol allows. Pure.
  */
+import { partReference } from "../../../schemas/Batch.ts"
 import type { PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import {
   feeOf,
@@ -51,8 +52,7 @@ const lineBytes = 13_400
 const inputBytes = 36
 
 /** What a transaction says of itself: CIP-20 lets a text have 64 bytes, and this one has 40. */
-export const messageOf = ({ batchId, part }: Pick<PayoutPart, "batchId" | "part">): string =>
-  `${batchId.replaceAll("-", "")}/${part}`
+export const messageOf = (part: Pick<PayoutPart, "batchId" | "part">): string => partReference(part)
 
 /** The output that pays a line. */
 export const outputOf = (

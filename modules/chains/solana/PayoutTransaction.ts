@@ -1,5 +1,6 @@
 /** A part of a batch as the instructions of one transaction, and how many lines fit into one. Pure. */
 import { utf8ToBytes } from "@noble/hashes/utils.js"
+import { partReference } from "../../../schemas/Batch.ts"
 import type { PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import {
   associatedTokenAccount,
@@ -31,8 +32,7 @@ const unitPrice = 10_000n
 const signatureLamports = 5_000n
 
 /** The memo of the part's transaction. It never changes, so every execution of the part is found by it. */
-export const memoOf = ({ batchId, part }: Pick<PayoutPart, "batchId" | "part">): string =>
-  `bat_${batchId.replace(/^bat_/, "").replaceAll("-", "")}/${part}`
+export const memoOf = (part: Pick<PayoutPart, "batchId" | "part">): string => partReference(part)
 
 /** A line with what the chain says of its token; null: the network's own coin. */
 export interface PlannedLine {

@@ -5,6 +5,7 @@
 import { sha256 } from "@noble/hashes/sha2.js"
 import { utf8ToBytes } from "@noble/hashes/utils.js"
 import { Address, beginCell, type Cell } from "@ton/core"
+import { partReference } from "../../../schemas/Batch.ts"
 import type { PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { readTonAddress, tonAddressText } from "../../../schemas/TonAddress.ts"
@@ -30,8 +31,7 @@ export interface WantedLine {
 }
 
 /** A part's name: its lines' begin with it. */
-export const nameOf = ({ batchId, part }: Pick<PayoutPart, "batchId" | "part">): string =>
-  `bat_${batchId.replace(/^bat_/, "").replaceAll("-", "")}/${part}`
+export const nameOf = (part: Pick<PayoutPart, "batchId" | "part">): string => partReference(part)
 
 /** The first 8 bytes of a name's SHA-256. */
 export const queryIdOf = (name: string): bigint => {
