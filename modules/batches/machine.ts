@@ -62,21 +62,30 @@ const checkSeconds = (exportedAt: number, now: number): number =>
   Math.min(Math.max(Math.floor((now - exportedAt) / checkDivisor), minimumCheckSeconds), maximumCheckSeconds)
 
 /**
- * When the chain is checked next for any part of the batch, or the batch ends by itself.
- * A line that is seen becomes final within minutes, so its
- * part is checked often. A part whose other lines may never come is not: it can stay `seen` for months.
+ * When the chain is checked next for a part. A line that is seen becomes final within minutes, so its part is checked
+ * often. A part whose other lines may never come is not: it can stay `seen` for months.
  */
+const partCheck = (part: PartState, lines: ReadonlyArray<LineState>, now: number): number => {
+  const isWaiting = lines.some((line) => line.part === part.part && line.status === "seen")
+  return now + (isWaiting ? minimumCheckSeconds : checkSeconds(part.export?.exportedAt ?? now, now))
+}
+
+/** When the chain is checked next for any part of the batch, or the batch ends by itself. */
 const nextCheck = (batch: BatchState, now: number): number | null => {
-  const { lines, parts } = batch
   const end = expiresAt(batch)
-  const waiting = new Set(lines.flatMap(({ part, status }) => status === "seen" ? [part] : []))
-  const checks = parts.flatMap((part) =>
-    part.isWatched && part.export !== null
-      ? [now + (waiting.has(part.part) ? minimumCheckSeconds : checkSeconds(part.export.exportedAt, now))]
-      : []
-  )
+  const checks = batch.parts.flatMap(({ checkAt, isWatched }) => isWatched ? [checkAt ?? now] : [])
   const all = end === null ? checks : [...checks, end]
   return all.length === 0 ? null : Math.min(...all)
+}
+
+/**
+ * The parts that the chain is to be searched for now. All of them where the time of none has come: then the batch is
+ * due because a search has failed.
+ */
+export const dueParts = ({ parts }: BatchState, now: number): ReadonlyArray<PartState> => {
+  const watched = parts.filter(({ isWatched }) => isWatched)
+  const due = watched.filter(({ checkAt }) => (checkAt ?? now) <= now)
+  return due.length === 0 ? watched : due
 }
 
 export const linesOf = (batch: BatchState, part: number): ReadonlyArray<LineState> =>
@@ -176,7 +185,8 @@ const giveOut = (
     hint: null,
     txHash: null,
     fee: null,
-    isWatched: true
+    isWatched: true,
+    checkAt: now + minimumCheckSeconds
   }
   return onlyNext(change(batch, { parts: withPart(batch, next) }, now))
 }
@@ -224,8 +234,9 @@ const observePart = (
     const next = byLine.get(line.line)
     return next === undefined || isSameLine(line, next) ? line : next
   })
+  const parts = withPart(batch, { ...nextPart, checkAt: partCheck(nextPart, lines, now) })
   return {
-    next: change(batch, { parts: withPart(batch, nextPart), lines }, now),
+    next: change(batch, { parts, lines }, now),
     finalLines: observed.finalLines,
     unexpected: observed.unexpected,
     withdrawn: part.unexpected.filter(({ index, txHash }) =>
@@ -256,7 +267,7 @@ const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number)
       details: { tx_hash: hint }
     })
   }
-  return onlyNext({ ...change(batch, { parts: withPart(batch, { ...part, hint: txHash }) }, now), dueAt: now })
+  return onlyNext(change(batch, { parts: withPart(batch, { ...part, hint: txHash, checkAt: now }) }, now))
 }
 
 /**

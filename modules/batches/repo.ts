@@ -36,10 +36,10 @@ const PartRow = Schema.Struct({
   fee: Schema.NullOr(Schema.String),
   unexpected: Schema.Array(Schema.Struct({ txHash: Schema.String, index: Schema.Int })),
   isWatched: Schema.Boolean,
-  /** Absent in rows that were written before lists could be released. */
-  releases: Schema.optionalKey(Schema.Array(
+  checkAt: Schema.NullOr(Schema.Int),
+  releases: Schema.Array(
     Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int, note: Schema.String })
-  ))
+  )
 })
 
 const Row = Schema.Struct({
@@ -94,8 +94,7 @@ const partFromRow = (row: typeof PartRow.Type): PartState => ({
   ...row,
   export: row.export === null ? null : { ...row.export, builtAt: BigInt(row.export.builtAt) },
   searchedTo: row.searchedTo === null ? null : BigInt(row.searchedTo),
-  fee: row.fee === null ? null : baseUnits(BigInt(row.fee)),
-  releases: row.releases ?? []
+  fee: row.fee === null ? null : baseUnits(BigInt(row.fee))
 })
 
 const partToRow = (part: PartState): typeof PartRow.Encoded => ({

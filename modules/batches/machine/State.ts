@@ -50,6 +50,8 @@ export interface PartState {
   readonly unexpected: ReadonlyArray<TransferName>
   /** Whether it can still be executed, once more too, so that the chain must be looked at. */
   readonly isWatched: boolean
+  /** Epoch seconds of the merchant's clock at which the chain is searched for it next, while it is watched. */
+  readonly checkAt: number | null
   /** Of people who want it released. */
   readonly releases: ReadonlyArray<ReleaseStatement>
 }

@@ -64,6 +64,7 @@ const readyBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchState 
     fee: null,
     unexpected: [],
     isWatched: false,
+    checkAt: null,
     releases: []
   })),
   lines,

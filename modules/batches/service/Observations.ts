@@ -2,7 +2,7 @@
 import { Cause, Effect } from "effect"
 import { decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { type BatchState, decide, type FinalLine, type PartState } from "../machine.ts"
+import { type BatchState, decide, dueParts, type FinalLine, type PartState } from "../machine.ts"
 import { batchWrite, type DueBatch, lineWrite } from "../repo.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
@@ -129,19 +129,19 @@ const postpone = (services: BatchServices, { environment, id, merchantId }: DueB
   })
 
 /**
- * Every watched part of a batch, one after the other: each look goes on from what the one before has stored. Never
- * fails: what is wrong with one batch must not keep the others from being searched for.
+ * Every part of a batch that is to be searched for, one after the other: each look goes on from what the one before
+ * has stored. Never fails: what is wrong with one batch must not keep the others from being searched for.
  */
 const look = (services: BatchServices, batch: DueBatch) =>
   Effect.gen(function*() {
     // Read anew with each try: a hint or a cancellation that was stored meanwhile has changed it.
     const stored = yield* services.repo.find(batch.merchantId, batch.id)
     if (stored === null) return 0
+    const now = yield* services.clock.nowSeconds(batch.merchantId, batch.environment)
     let current = stored
-    for (const { part } of stored.parts.filter(({ isWatched }) => isWatched)) {
+    for (const { part } of dueParts(stored, now)) {
       current = yield* lookAtPart(services, current, current.parts.find((each) => each.part === part)!)
     }
-    const now = yield* services.clock.nowSeconds(batch.merchantId, batch.environment)
     const expiry = decide(current, { _tag: "Expire" }, now)
     if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1

@@ -9,7 +9,7 @@ import { baseUnits, usdMillis } from "../../../schemas/Money.ts"
 const receiver = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 export const from = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
-export const batchOf = (lines: number, approvalsRequired = 1): BatchState =>
+export const batchOf = (lines: number, approvalsRequired = 1, sizes = [lines]): BatchState =>
   newBatch({
     id: "bat_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
     merchantId: 1,
@@ -34,7 +34,7 @@ export const batchOf = (lines: number, approvalsRequired = 1): BatchState =>
         reference: `line ${place + 1}`,
         refundId: null
       })),
-      [lines]
+      sizes
     ),
     searchedTo: null,
     createdBy: "key_1",

@@ -9,6 +9,7 @@ import {
   type BatchCommand,
   type BatchState,
   decide,
+  dueParts,
   isOpen,
   linesOf,
   statusOf,
@@ -269,6 +270,25 @@ describe("the next check of the chain", () => {
     assert.isNull(paid.dueAt)
     // Due with no part to check, it would be read again without a pause.
     assert.strictEqual(after(paid, { _tag: "Hint", part: 1, txHash: hash }, 500), paid)
+  })
+
+  it("is each part's own: one that was just given out has none of the others looked for", () => {
+    const month = 2_592_000
+    const exportPart = (batch: BatchState, part: number, now: number) =>
+      after(batch, { _tag: "Export", part, export: exportOf("csv", null, 1n) }, now)
+    const approved = after(batchOf(4, 1, [2, 2]), { _tag: "Approve", approval: approval("ada") })
+    const first = exportPart(approved, 1, 0)
+    const search = { executions: [], searchedTo: 1n, isOver: false }
+    const rare = after(first, { _tag: "Observe", part: 1, search }, month)
+    assert.strictEqual(rare.dueAt! - month, 3_600)
+    const both = exportPart(rare, 2, month)
+    assert.strictEqual(both.dueAt! - month, 5)
+    assert.deepStrictEqual(dueParts(both, month + 5).map(({ part }) => part), [2])
+    assert.deepStrictEqual(dueParts(both, month + 3_600).map(({ part }) => part), [1, 2])
+    // Due although no part is: a search has failed.
+    assert.deepStrictEqual(dueParts(both, month).map(({ part }) => part), [1, 2])
+    const told = after(both, { _tag: "Hint", part: 1, txHash: hash }, month + 1)
+    assert.deepStrictEqual([told.dueAt, dueParts(told, month + 1).map(({ part }) => part)], [month + 1, [1]])
   })
 
   it("of a list whose other lines may never be paid gets rarer, although a line is paid", () => {
