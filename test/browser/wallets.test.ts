@@ -6,12 +6,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { buildIsland } from "../../modules/checkout/build.ts"
-import { accentCss, css, page as draw } from "../../modules/checkout/pages.ts"
+import { accentCss, css, fragment, page as draw } from "../../modules/checkout/pages.ts"
 import { languages } from "../../modules/checkout/pages/Languages.ts"
 import { pageHeaders, styleHash } from "../../modules/checkout/pages/PageRequest.ts"
 import { en } from "../../modules/checkout/pages/texts/en.ts"
 import { walletRequestOf } from "../../modules/checkout/rules/WalletRequest.ts"
-import { linkOf, receiver, views } from "../fixtures/paymentViews.ts"
+import { addressFor, linkOf, receiver, views } from "../fixtures/paymentViews.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
 
 declare const window: any
@@ -23,7 +23,9 @@ const hash = `0x${"ab".repeat(32)}`
 const asked = walletRequestOf(linkOf("25000000"), "base", "devnet")!
 const script = buildIsland()
 const view = { ...views.waiting, socketUrl: null }
-const markup = draw(view, en, { script: "/assets/pay.js", style: { css }, languages })
+const drawOf = (amount: string) =>
+  draw({ ...view, address: addressFor(amount) }, en, { script: "/assets/pay.js", style: { css }, languages })
+const markup = drawOf("25.000000")
 const headers = pageHeaders({
   publicUrl: origin,
   styles: [styleHash(css), styleHash(accentCss(view.details.branding.accent))],
@@ -42,7 +44,8 @@ const announceWallet = ({ account, chainId, hash, kind }: Record<string, string>
       if (kind === "refused") fail(4001)
       if (kind === "locked") fail(4100)
       if (kind === "pending") fail(-32002)
-      return kind === "silent" ? new Promise(() => undefined) : [account]
+      if (kind === "slow") return new Promise((resolve) => window.answer = () => resolve([account]))
+      return kind === "silent" || kind === "two" ? new Promise(() => undefined) : [account]
     },
     eth_chainId: () => kind === "number-chain" ? Number(chain) : chain,
     wallet_switchEthereumChain: ([to]) => {
@@ -63,6 +66,7 @@ const announceWallet = ({ account, chainId, hash, kind }: Record<string, string>
       if (kind === "declined") fail(4001)
       if (kind === "gas") fail(-32000, "insufficient funds for gas * price + value")
       if (kind === "broken") fail(-32603, "something")
+      if (kind === "waits") return new Promise(() => undefined)
       return kind === "odd-hash" ? "javascript:alert(1)" : hash
     }
   }
@@ -80,8 +84,11 @@ const announceWallet = ({ account, chainId, hash, kind }: Record<string, string>
     window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }))
   }
   window.addEventListener("eip6963:requestProvider", () => {
-    announce("MetaMask", "io.metamask", "data:image/png;base64,iVBORw0KGgo=")
-    announce("MetaMask", "io.metamask", "data:image/png;base64,iVBORw0KGgo=")
+    const name = kind === "odd-name" ? "$& {amount} \u202e\u2069 $' \u05d0" : "MetaMask"
+    announce(name, "io.metamask", "data:image/png;base64,iVBORw0KGgo=")
+    announce(name, "io.metamask", "data:image/png;base64,iVBORw0KGgo=")
+    if (kind === "two") announce("Rabby", "io.rabby", "")
+    window.announceLate = () => announce("Rabby", "io.rabby", "")
     if (kind !== "many") return
     announce(`<img src=x onerror=alert(1)>${"x".repeat(80)}`, "evil.wallet", "https://evil.example/track.png")
     announce({}, "no.name", "")
@@ -96,6 +103,7 @@ const opened = (kind: string | null, visitor: Visitor = {}) =>
     const seen = yield* openPage(yield* openContext(visitor))
     const { page } = seen
     const posts: Array<string> = []
+    const served = { markup, state: "" }
     yield* Effect.promise(async () => {
       if (kind !== null) await page.addInitScript(announceWallet, { account, chainId: asked.chainId, hash, kind })
       await page.route(`${origin}/**`, (route) => {
@@ -106,25 +114,33 @@ const opened = (kind: string | null, visitor: Visitor = {}) =>
           return route.fulfill({ status: 303, headers: { location: "/pay/1" } })
         }
         if (pathname === "/assets/pay.js") return route.fulfill({ contentType: "text/javascript", body: script })
+        if (served.state !== "" && pathname.endsWith("/state")) {
+          return route.fulfill({ contentType: "text/html; charset=utf-8", headers, body: served.state })
+        }
         return pathname.endsWith("/state")
           ? route.fulfill({ status: 304, headers: { date: new Date().toUTCString() } })
-          : route.fulfill({ contentType: "text/html; charset=utf-8", headers, body: markup })
+          : route.fulfill({ contentType: "text/html; charset=utf-8", headers, body: served.markup })
       })
       await page.goto(`${origin}/pay/1`)
     })
     const calls = () => page.evaluate(() => window.calls as Array<{ method: string; params: any }>)
-    return { ...seen, posts, calls, press: () => page.locator(".wallets button").first().click() }
+    return { ...seen, served, posts, calls, press: () => page.locator(".wallets button").first().click() }
   })
 
+/** A wallet's name as it stands in a sentence. */
+const isolated = (name: string) => `\u2068${name}\u2069`
+
+const metaMask = isolated("MetaMask")
+
 const words = {
-  sent: en.walletSent("MetaMask"),
-  declined: en.walletDeclined("MetaMask"),
-  locked: en.walletLocked("MetaMask"),
-  busy: en.walletBusy("MetaMask"),
-  chain: en.walletChain("MetaMask", "Base"),
+  sent: en.walletSent(metaMask),
+  declined: en.walletDeclined(metaMask),
+  locked: en.walletLocked(metaMask),
+  busy: en.walletBusy(metaMask),
+  chain: en.walletChain(metaMask, "Base"),
   funds: en.walletFunds("25.00 USDC", "Base"),
   fee: en.walletFee("ETH", "Base"),
-  unknown: en.walletUnknown("MetaMask")
+  unknown: en.walletUnknown(metaMask)
 }
 
 const behaviours: ReadonlyArray<readonly [kind: string, says: keyof typeof words, asksForMoney: boolean]> = [
@@ -157,7 +173,7 @@ describe("a wallet of the browser", () => {
           assert.deepStrictEqual(await calls(), [], "nothing is asked before a press")
           assert.strictEqual(await page.locator(".wallets button").count(), kind === "many" ? 6 : 1)
           await press()
-          await page.locator("#asked").getByText(words[says], { exact: true }).waitFor()
+          await page.locator("#wallet-note").getByText(words[says], { exact: true }).waitFor()
           const made = await calls()
           const sent = made.filter(({ method }) => method === "eth_sendTransaction")
           const { data, to, value } = asked
@@ -193,7 +209,7 @@ describe("a wallet of the browser", () => {
       const { page } = yield* opened("many")
       yield* Effect.promise(async () => {
         const name = await page.locator(".wallets button").nth(1).textContent()
-        assert.strictEqual(name, `Pay with ${`<img src=x onerror=alert(1)>${"x".repeat(80)}`.slice(0, 32)}`)
+        assert.strictEqual(name, `Pay with ${isolated(`<img src=x onerror=alert(1)>${"x".repeat(80)}`.slice(0, 32))}`)
         assert.strictEqual(await page.evaluate(() => document.querySelectorAll(".wallets img").length), 1)
       })
     }).pipe(Effect.scoped))
@@ -204,14 +220,14 @@ describe("a wallet of the browser", () => {
       yield* Effect.promise(async () => {
         await press()
         const asking = en.walletAsking(
-          "MetaMask",
+          metaMask,
           "25.00 USDC",
           "Base",
           `${receiver.slice(0, 6)}…${receiver.slice(-4)}`
         )
-        await page.locator("#asked").getByText(asking, { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(asking, { exact: true }).waitFor()
         await press()
-        await page.locator("#asked").getByText(words.busy, { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(words.busy, { exact: true }).waitFor()
         assert.lengthOf(await calls(), 1)
         assert.strictEqual(await page.evaluate(() => window.localStorage.till_wallet), "io.metamask")
       })
@@ -224,9 +240,9 @@ describe("a wallet of the browser", () => {
         await page.clock.install()
         await press()
         await page.clock.fastForward(121_000)
-        await page.locator("#asked").getByText(en.walletSilent("MetaMask"), { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(en.walletSilent(metaMask), { exact: true }).waitFor()
         await press()
-        await page.locator("#asked").getByText(words.busy, { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(words.busy, { exact: true }).waitFor()
         assert.lengthOf(await calls(), 1)
       })
     }).pipe(Effect.scoped))
@@ -237,14 +253,194 @@ describe("a wallet of the browser", () => {
       yield* Effect.promise(async () => {
         const sent = async () => (await calls()).filter(({ method }) => method === "eth_sendTransaction").length
         await press()
-        await page.locator("#asked").getByText(words.sent, { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(words.sent, { exact: true }).waitFor()
         await page.reload()
         await press()
-        await page.locator("#asked").getByText(en.walletAgain("25.00 USDC"), { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(en.walletAgain("25.00 USDC", "25.00 USDC"), { exact: true })
+          .waitFor()
         assert.strictEqual(await sent(), 0, "of the page that was loaded again")
         await press()
-        await page.locator("#asked").getByText(words.sent, { exact: true }).waitFor()
+        await page.locator("#wallet-note").getByText(words.sent, { exact: true }).waitFor()
         assert.strictEqual(await sent(), 1)
       })
+    }).pipe(Effect.scoped))
+
+  it.live("that has sent is not asked again without a question either where the amount has changed since", () =>
+    Effect.gen(function*() {
+      const { calls, page, press, served } = yield* opened("plain")
+      yield* Effect.promise(async () => {
+        await press()
+        await page.locator("#wallet-note").getByText(words.sent, { exact: true }).waitFor()
+        served.markup = drawOf("24.900000")
+        await page.reload()
+        await press()
+        const again = en.walletAgain("25.00 USDC", "24.90 USDC")
+        await page.locator("#wallet-note").getByText(again, { exact: true }).waitFor()
+        assert.deepStrictEqual(await calls(), [])
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("that has sent is told of until the network shows something, and what remains is asked for after a question", () =>
+    Effect.gen(function*() {
+      const { calls, page, press, served } = yield* opened("plain")
+      yield* Effect.promise(async () => {
+        await press()
+        await page.locator("#wallet-note").getByText(words.sent, { exact: true }).waitFor()
+        for (const shown of [{ ...view, address: addressFor("24.900000") }, { ...views.partial, socketUrl: null }]) {
+          served.state = `${fragment(shown, en)}`
+          await page.evaluate(() => window.dispatchEvent(new Event("focus")))
+          await page.getByText(shown.screen === "partial" ? "10.00 USDC" : "24.90 USDC").first().waitFor()
+          assert.strictEqual(await page.locator("#wallet-note").isVisible(), shown.screen !== "partial")
+        }
+        await press()
+        const again = en.walletAgain("25.00 USDC", "10.00 USDC")
+        await page.locator("#wallet-note").getByText(again, { exact: true }).waitFor()
+        assert.lengthOf((await calls()).filter(({ method }) => method === "eth_sendTransaction"), 1)
+      })
+    }).pipe(Effect.scoped))
+
+  const repeats: ReadonlyArray<readonly [kind: string, asksFirst: boolean]> = [
+    ["waits", true],
+    ["broken", true],
+    ["declined", false],
+    ["gas", false]
+  ]
+  for (const [kind, asksFirst] of repeats) {
+    it.live(`that is "${kind}" is ${asksFirst ? "" : "not "}taken for one that may have sent, after a new load`, () =>
+      Effect.gen(function*() {
+        const { calls, page, press } = yield* opened(kind)
+        yield* Effect.promise(async () => {
+          const isAskedForMoney = () => window.calls.some(({ method }: any) => method === "eth_sendTransaction")
+          await press()
+          await page.waitForFunction(isAskedForMoney)
+          if (kind !== "waits") {
+            await page.locator("#wallet-note").getByText(
+              words[kind === "gas" ? "fee" : asksFirst ? "unknown" : "declined"]
+            )
+              .waitFor()
+          }
+          await page.reload()
+          await press()
+          if (asksFirst) {
+            await page.locator("#wallet-note").getByText(en.walletAgain("25.00 USDC", "25.00 USDC"), { exact: true })
+              .waitFor()
+            assert.deepStrictEqual(await calls(), [])
+          } else await page.waitForFunction(isAskedForMoney)
+        })
+      }).pipe(Effect.scoped))
+  }
+
+  it.live("is not asked to send where another tab has asked meanwhile", () =>
+    Effect.gen(function*() {
+      const { calls, page, press } = yield* opened("slow")
+      yield* Effect.promise(async () => {
+        await press()
+        await page.waitForFunction(() => window.answer !== undefined)
+        await page.evaluate(() => {
+          const transfer = { amount: "24.90 USDC", at: Date.now() }
+          window.localStorage.till_sent = JSON.stringify({ [window.location.pathname]: transfer })
+          window.answer()
+        })
+        const again = en.walletAgain("24.90 USDC", "25.00 USDC")
+        await page.locator("#wallet-note").getByText(again, { exact: true }).waitFor()
+        assert.notInclude((await calls()).map(({ method }) => method), "eth_sendTransaction")
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("is asked first, and not by a double click, also where the browser keeps nothing", () =>
+    Effect.gen(function*() {
+      const { calls, page, press } = yield* opened("plain")
+      yield* Effect.promise(async () => {
+        await page.evaluate(() => {
+          const fail = () => {
+            throw new Error("no storage")
+          }
+          Object.defineProperty(window, "localStorage", { get: fail })
+        })
+        await press()
+        await page.locator("#wallet-note").getByText(words.sent, { exact: true }).waitFor()
+        await page.locator(".wallets button").first().dblclick()
+        const again = en.walletAgain("25.00 USDC", "25.00 USDC")
+        await page.locator("#wallet-note").getByText(again, { exact: true }).waitFor()
+        assert.lengthOf((await calls()).filter(({ method }) => method === "eth_sendTransaction"), 1)
+      })
+    }).pipe(Effect.scoped))
+
+  const changes: ReadonlyArray<readonly [what: string, change: () => void]> = [
+    ["another amount is asked for", () => {
+      document.querySelector(".wallets").dataset.ask += " "
+    }],
+    ["there is nothing to pay any more", () => {
+      document.querySelector(".wallets").remove()
+    }]
+  ]
+  for (const [what, change] of changes) {
+    it.live(`is not asked to send where ${what} by the time it answers`, () =>
+      Effect.gen(function*() {
+        const { calls, page, posts, press } = yield* opened("slow")
+        yield* Effect.promise(async () => {
+          await press()
+          await page.waitForFunction(() => window.answer !== undefined)
+          await page.evaluate(change)
+          await page.evaluate(() => window.answer())
+          await page.locator("#live").getByText(en.walletChanged, { exact: true }).waitFor()
+          assert.notInclude((await calls()).map(({ method }) => method), "eth_sendTransaction")
+        })
+        assert.deepStrictEqual(posts, [])
+      }).pipe(Effect.scoped))
+  }
+
+  it.live("shows its name as it is, whatever signs are in it, and apart from the sentence", () =>
+    Effect.gen(function*() {
+      const { page, press } = yield* opened("odd-name")
+      const name = isolated("$& {amount}  $' \u05d0")
+      yield* Effect.promise(async () => {
+        assert.strictEqual(await page.locator(".wallets button").textContent(), en.walletPay(name))
+        await press()
+        await page.locator("#wallet-note").waitFor()
+        await page.waitForFunction(() => window.calls.some(({ method }: any) => method === "eth_sendTransaction"))
+        await page.waitForFunction(
+          (text) => document.getElementById("wallet-note").textContent === text,
+          en.walletSent(name)
+        )
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("that is still asking is named where another one is pressed", () =>
+    Effect.gen(function*() {
+      const { page, press } = yield* opened("two")
+      yield* Effect.promise(async () => {
+        await press()
+        await page.locator(".wallets button").nth(1).click()
+        await page.locator("#wallet-note").getByText(words.busy, { exact: true }).waitFor()
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("that comes late is added at the end, and leaves the focus and the other wallets where they are", () =>
+    Effect.gen(function*() {
+      const { page } = yield* opened("plain")
+      yield* Effect.promise(async () => {
+        await page.evaluate(() => window.localStorage.till_wallet = "io.rabby")
+        await page.locator(".wallets button").first().focus()
+        await page.evaluate(() => window.announceLate())
+        const names = await page.locator(".wallets button").allTextContents()
+        assert.deepStrictEqual(names, ["MetaMask", "Rabby"].map((name) => en.walletPay(isolated(name))))
+        assert.strictEqual(await page.evaluate(() => document.activeElement.textContent), names[0])
+      })
+    }).pipe(Effect.scoped))
+
+  it.live("that has sent is told of in green, and one that has not as a warning, each spoken once", () =>
+    Effect.gen(function*() {
+      for (const [kind, tone] of [["plain", "good"], ["declined", "warn"]] as const) {
+        const { page, press } = yield* opened(kind)
+        const text = words[kind === "plain" ? "sent" : "declined"]
+        yield* Effect.promise(async () => {
+          await press()
+          await page.locator(`#wallet-note.${tone}`).getByText(text, { exact: true }).waitFor()
+          const spoken = page.locator("[role=status],[role=alert],[aria-live]").getByText(text, { exact: true })
+          await spoken.waitFor({ state: "attached" })
+          assert.strictEqual(await spoken.count(), 1)
+        })
+      }
     }).pipe(Effect.scoped))
 })

@@ -34,8 +34,17 @@ type Words =
   | "fee"
   | "silent"
   | "unknown"
+  | "changed"
   | "sent"
   | "again"
+
+/** A transfer of this invoice that was sent, or may have been. */
+interface Transfer {
+  /** As the page showed it, with its token. */
+  readonly amount: string
+  /** Epoch milliseconds. */
+  readonly at: number
+}
 
 const mostWallets = 6
 
@@ -45,8 +54,15 @@ const nameLength = 32
 /** Milliseconds until a wallet is said not to answer. */
 const answerMillis = 120_000
 
-/** Milliseconds in which a second press asks first. */
-const againMillis = 600_000
+/** Milliseconds in which a second transfer asks first: a day, as one with too low a fee waits for hours. */
+const againMillis = 86_400_000
+
+/** What a wallet may put into its name to turn the rest of a sentence around (Unicode, UAX #9). */
+const directionMarks = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/** A wallet's name, apart from the sentence it stands in. */
+const nameOf = ({ info }: Announced): string =>
+  `\u2068${info.name.replace(directionMarks, "").slice(0, nameLength)}\u2069`
 
 const wordsOf = (error: any): Words => {
   const code = error?.data?.originalError?.code ?? error?.code
@@ -87,14 +103,13 @@ const hasFunds = async (wallet: Provider, from: string, { needs, token }: Ask): 
   }
 }
 
-/** The hash of what was sent. */
-const send = async (wallet: Provider, ask: Ask): Promise<unknown> => {
+/** The account that can pay, on the network that is asked for. */
+const accountFor = async (wallet: Provider, ask: Ask): Promise<string> => {
   const [from] = await wallet.request({ method: "eth_requestAccounts" })
   if (!from) throw { code: 4100 }
   await switchTo(wallet, ask)
   if (!await hasFunds(wallet, from, ask)) throw { message: "insufficient" }
-  const { data, to, value } = ask
-  return wallet.request({ method: "eth_sendTransaction", params: [{ from, to, value, ...data && { data } }] })
+  return from
 }
 
 /** Tells the server what was sent: for its log, and for nothing that the page shows. */
@@ -116,79 +131,135 @@ const stored = (key: "till_wallet" | "till_sent", value?: string): string | unde
   }
 }
 
+/** The transfers of every invoice that this browser remembers, by the path of its page. */
+const readTransfers = (): Record<string, Transfer> => {
+  try {
+    const all: Array<[string, Transfer]> = Object.entries(JSON.parse(stored("till_sent")!))
+    return Object.fromEntries(all.filter(([, { at }]) => epochMillis() - at < againMillis))
+  } catch {
+    return {}
+  }
+}
+
 /** Offers the wallets of this browser on every screen that has a list for them; gives what fills a new screen's. */
 export const offerWallets = (state: HTMLElement, announce: Announce): () => void => {
   const wallets: Array<Announced> = []
-  let isBusy = false
-  let said = ""
-  /** Until when a press sends though something was sent already. */
-  let confirmedUntil = 0
+  let isStarted = false
+  /** The wallet that has not answered yet; nothing is asked of any other meanwhile. */
+  let busyWallet: Announced | undefined
+  let note = ""
+  let tone = ""
+  /** The question that the note puts: a press that follows it sends though something may have been sent already. */
+  let question = ""
+  let screen: string | undefined
+  /** What this page knows of the last transfer, also where the browser keeps nothing. */
+  let ownTransfer: Transfer | undefined
 
-  const showSaid = () => {
-    const note = document.getElementById("asked")
-    if (note) {
-      note.hidden = !said
-      note.textContent = said
-    }
+  const listOf = () => state.querySelector<HTMLElement>(".wallets")
+
+  const showNote = () => {
+    const box = document.getElementById("wallet-note")
+    if (!box) return
+    box.hidden = !note
+    box.className = `note ${tone}`
+    box.textContent = note
   }
 
-  const say = (text: string) => {
-    said = text
-    showSaid()
-    announce(text)
+  /** The newest transfer of this invoice, asked for here or in another tab. */
+  const lastTransfer = (): Transfer | undefined => {
+    const kept = readTransfers()[location.pathname]
+    return kept && !(kept.at < ownTransfer?.at!) ? kept : ownTransfer
   }
 
-  const press = async ({ info, provider }: Announced, { ask, words }: DOMStringMap) => {
+  const keepTransfer = (transfer: Transfer | undefined) => {
+    ownTransfer = transfer
+    stored("till_sent", JSON.stringify({ ...readTransfers(), [location.pathname]: transfer }))
+  }
+
+  const press = async (wallet: Announced) => {
+    const { amount, ask, words } = listOf()!.dataset
     const texts: Record<Words, string> = JSON.parse(words!)
-    const tell = (key: Words) => say(texts[key].replaceAll("{wallet}", nameOf(info)))
-    if (isBusy) return tell("busy")
-    const sent = location.pathname + " " + ask
-    const [last, at] = (stored("till_sent") ?? "").split("\n")
-    const now = epochMillis()
-    if (last === sent && now - Number(at) < againMillis && now > confirmedUntil) {
-      confirmedUntil = now + againMillis
-      return tell("again")
+    const before = lastTransfer()
+    const tell = (key: Words, named = wallet, sent = before) => {
+      const values: Record<string, string> = { wallet: nameOf(named), sent: sent?.amount! }
+      note = texts[key].replace(/\{(wallet|sent)\}/g, (_, name) => values[name]!)
+      tone = key === "sent" ? "good" : key === "asking" ? "" : "warn"
+      question = ""
+      showNote()
+      announce(note)
     }
-    isBusy = true
+    if (busyWallet) return tell("busy", busyWallet)
+    const repeated = before ? before.at + ask! : ""
+    if (question !== repeated) {
+      tell("again")
+      question = repeated
+      return
+    }
+    busyWallet = wallet
     tell("asking")
+    const { info, provider } = wallet
     stored("till_wallet", info.rdns)
     // It may still be confirmed: until it answers, or the page is loaded again, nothing is asked a second time.
     const silence = setTimeout(() => tell("silent"), answerMillis)
+    let own: Transfer | undefined
     try {
-      const hash = String(await send(provider, JSON.parse(ask!)))
-      stored("till_sent", sent + "\n" + epochMillis())
-      confirmedUntil = 0
+      const request: Ask = JSON.parse(ask!)
+      const from = await accountFor(provider, request)
+      // Minutes may have passed: another amount may be due, nothing at all, or another tab may have asked.
+      if (listOf()?.dataset.ask !== ask) return tell("changed")
+      const other = lastTransfer()
+      if (other && other.at !== before?.at) return tell("again", wallet, other)
+      // Kept before it is asked for: a page that is loaded again has no answer to wait for.
+      own = { amount: amount!, at: epochMillis() }
+      keepTransfer(own)
+      const { data, to, value } = request
+      const call = { method: "eth_sendTransaction", params: [{ from, to, value, ...data && { data } }] }
+      const hash = String(await provider.request(call))
       tell("sent")
       if (/^0x[0-9a-f]{64}$/i.test(hash)) hint(hash)
     } catch (error) {
-      tell(wordsOf(error))
+      const key = wordsOf(error)
+      // What a wallet does not explain it may have sent all the same, and what waits in it may still be confirmed.
+      if (own && key !== "unknown" && key !== "busy" && lastTransfer()?.at === own.at) keepTransfer(before)
+      tell(key)
+    } finally {
+      clearTimeout(silence)
+      busyWallet = undefined
     }
-    clearTimeout(silence)
-    isBusy = false
   }
 
-  const nameOf = ({ name }: Announced["info"]) => name.slice(0, nameLength)
+  const itemOf = (wallet: Announced, pay: string): HTMLElement => {
+    const { icon } = wallet.info
+    const button = document.createElement("button")
+    button.type = "button"
+    // Pictures of an extension are shown where they are data; no other site is asked for one.
+    if (/^data:image\/(png|webp|svg\+xml|jpeg|gif)[;,]/.test(icon)) {
+      button.append(Object.assign(new Image(), { src: icon, alt: "" }))
+    }
+    button.append(pay.replace("{wallet}", () => nameOf(wallet)))
+    // The second click of a double click would answer a question that nobody has read.
+    button.addEventListener("click", ({ detail }) => detail > 1 || press(wallet))
+    const item = document.createElement("li")
+    item.append(button)
+    return item
+  }
 
-  const show = () => {
-    showSaid()
-    const list = state.querySelector<HTMLElement>(".wallets")
+  /** Puts wallets at the end of the list, where there is one: those that are there stay, and keep the focus. */
+  const add = (more: ReadonlyArray<Announced>) => {
+    const list = listOf()
     if (!list) return
     const { pay } = JSON.parse(list.dataset.words!)
+    list.append(...more.map((wallet) => itemOf(wallet, pay)))
     list.hidden = wallets.length === 0
-    list.replaceChildren(...wallets.map((wallet) => {
-      const { icon } = wallet.info
-      const button = document.createElement("button")
-      button.type = "button"
-      // Pictures of an extension are shown where they are data; no other site is asked for one.
-      if (/^data:image\/(png|webp|svg\+xml|jpeg|gif)[;,]/.test(icon)) {
-        button.append(Object.assign(new Image(), { src: icon, alt: "" }))
-      }
-      button.append(pay.replace("{wallet}", nameOf(wallet.info)))
-      button.addEventListener("click", () => press(wallet, list.dataset))
-      const item = document.createElement("li")
-      item.append(button)
-      return item
-    }))
+  }
+
+  const show = () => {
+    const previous = screen
+    screen = state.querySelector<HTMLElement>("[data-screen]")?.dataset.screen
+    // The network has shown a payment: what a wallet said before is of another time.
+    if (screen !== previous && !busyWallet && /^(confirming|partial)$/.test(screen!)) note = question = ""
+    showNote()
+    add(wallets)
   }
 
   addEventListener("eip6963:announceProvider", (event) => {
@@ -196,10 +267,11 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
     const { info, provider } = wallet ?? {}
     if (!provider || typeof info?.name !== "string" || wallets.length >= mostWallets) return
     if (wallets.some((each) => each.info.rdns === info.rdns)) return
-    if (info.rdns === stored("till_wallet")) wallets.unshift(wallet)
+    if (!isStarted && info.rdns === stored("till_wallet")) wallets.unshift(wallet)
     else wallets.push(wallet)
-    show()
+    if (isStarted) add([wallet])
   })
   dispatchEvent(new Event("eip6963:requestProvider"))
+  isStarted = true
   return show
 }

@@ -8,14 +8,14 @@ import type { Texts } from "./Texts.ts"
 
 type Address = NonNullable<View["address"]>
 
-/** Stands in the words for the wallet's name, which the script alone knows. */
+/** Stand in the words for the wallet's name, and for what was sent before, which the script alone knows. */
 const wallet = "{wallet}"
+const sent = "{sent}"
 
 /** What is said of a wallet's answers, by the names the script has for them (`island/Wallets.ts`). */
-const wordsOf = (texts: Texts, address: Address, amount: string): Readonly<Record<string, string>> => {
+const wordsOf = (texts: Texts, address: Address, sum: string): Readonly<Record<string, string>> => {
   const { coin, label } = descriptorOf(address.network)
   const network = isolate(texts, label)
-  const sum = isolate(texts, amount)
   return {
     pay: texts.walletPay(wallet),
     asking: texts.walletAsking(wallet, sum, network, isolate(texts, shorten(address.temp_address))),
@@ -27,17 +27,19 @@ const wordsOf = (texts: Texts, address: Address, amount: string): Readonly<Recor
     fee: texts.walletFee(isolate(texts, coin.symbol), network),
     silent: texts.walletSilent(wallet),
     unknown: texts.walletUnknown(wallet),
+    changed: texts.walletChanged,
     sent: texts.walletSent(wallet),
-    again: texts.walletAgain(sum)
+    again: texts.walletAgain(sent, sum)
   }
 }
 
 /** What the script asks a wallet for, and what it says; false: no wallet of a browser can pay this way. */
 export const browserWallets = (view: View, texts: Texts, address: Address, amount: string): Html | false => {
   const request = walletRequestOf(address.payment_uri, address.network, view.details.network_environment)
+  const sum = isolate(texts, amount)
   return request !== null &&
-    html`<ul class="wallets" aria-label="${texts.walletList}" data-ask="${JSON.stringify(request)}" data-words="${
-      JSON.stringify(wordsOf(texts, address, amount))
-    }" hidden></ul>
-    <p class="note good" id="asked" role="status" hidden></p>`
+    html`<ul class="wallets" aria-label="${texts.walletList}" data-ask="${
+      JSON.stringify(request)
+    }" data-amount="${sum}" data-words="${JSON.stringify(wordsOf(texts, address, sum))}" hidden></ul>
+    <p class="note" id="wallet-note" hidden></p>`
 }

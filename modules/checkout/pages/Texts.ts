@@ -86,8 +86,11 @@ export interface Texts {
   readonly walletFee: (coin: string, network: string) => string
   readonly walletSilent: (wallet: string) => string
   readonly walletUnknown: (wallet: string) => string
+  /** What was to be paid is another amount by now, or nothing. */
+  readonly walletChanged: string
   readonly walletSent: (wallet: string) => string
-  readonly walletAgain: (amount: string) => string
+  /** Before a second transfer: `sent` was sent, or may have been. */
+  readonly walletAgain: (sent: string, amount: string) => string
   readonly useAnother: string
   readonly payingWith: (token: string, network: string) => string
   readonly copy: string

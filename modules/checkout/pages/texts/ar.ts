@@ -104,8 +104,10 @@ export const ar: Texts = {
   walletSilent: (wallet) => `لا رد من ${wallet}. إذا تم التأكيد فيكفي الانتظار: تتحدث هذه الصفحة تلقائيًا.`,
   walletUnknown: (wallet) =>
     `تعذّر الإرسال عبر ${wallet}. لا يُعرف أن شيئًا أُرسل: يُرجى مراجعة المحفظة قبل المحاولة من جديد.`,
+  walletChanged: "تغيّر هذا الدفع في الأثناء. لم يُرسل شيء: يُرجى مراجعة المبلغ قبل الضغط من جديد.",
   walletSent: (wallet) => `أُرسل عبر ${wallet}. بانتظار ظهوره على الشبكة.`,
-  walletAgain: (amount) => `سبق أن أُرسل ${amount}. اضغط من جديد لإرساله مرة أخرى.`,
+  walletAgain: (sent, amount) =>
+    `ربما سبق إرسال ${sent}: يُرجى مراجعة المحفظة. لا يُضغط من جديد إلا لإرسال ${amount} إضافية.`,
   useAnother: "استخدام عملة أخرى",
   payingWith: (token, network) => `الدفع بعملة ${token} على شبكة ${network}`,
   copy: "نسخ",

@@ -90,8 +90,11 @@ export const de: Texts = {
   walletUnknown: (wallet) =>
     `${wallet} konnte nicht senden. Es ist nicht bekannt, ob etwas gesendet wurde: Sehen Sie in Ihrer Wallet ` +
     "nach, bevor Sie es noch einmal versuchen.",
+  walletChanged:
+    "Diese Zahlung hat sich inzwischen geändert. Es wurde nichts gesendet: Prüfen Sie den Betrag, bevor Sie noch einmal drücken.",
   walletSent: (wallet) => `Mit ${wallet} gesendet. Wir warten, bis das Netzwerk die Zahlung zeigt.`,
-  walletAgain: (amount) => `Sie haben bereits ${amount} gesendet. Drücken Sie noch einmal, um es erneut zu senden.`,
+  walletAgain: (sent, amount) =>
+    `Vielleicht haben Sie ${sent} schon gesendet: Sehen Sie in Ihrer Wallet nach. Drücken Sie nur dann noch einmal, wenn Sie weitere ${amount} senden möchten.`,
   useAnother: "Andere Währung wählen",
   payingWith: (token, network) => `Sie zahlen mit ${token} über ${network}`,
   copy: "Kopieren",

@@ -87,8 +87,10 @@ export const en: Texts = {
   walletSilent: (wallet) => `No answer from ${wallet}. If you have confirmed, just wait: this page follows by itself.`,
   walletUnknown: (wallet) =>
     `${wallet} could not send it. Nothing is known to be sent: check your wallet before you try again.`,
+  walletChanged: "This payment has changed meanwhile. Nothing was sent: look at the amount before you press again.",
   walletSent: (wallet) => `Sent from ${wallet}. Waiting for the network to show it.`,
-  walletAgain: (amount) => `You have already sent ${amount}. Press again to send it once more.`,
+  walletAgain: (sent, amount) =>
+    `You may have sent ${sent} already: check your wallet. Press again only to send another ${amount}.`,
   useAnother: "Use another currency",
   payingWith: (token, network) => `You are paying with ${token} on ${network}`,
   copy: "Copy",

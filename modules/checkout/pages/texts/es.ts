@@ -92,8 +92,10 @@ export const es: Texts = {
   walletSilent: (wallet) => `${wallet} no responde. Si ya confirmó, solo espere: esta página se actualiza sola.`,
   walletUnknown: (wallet) =>
     `${wallet} no pudo enviarlo. No consta ningún envío: revise su billetera antes de volver a intentarlo.`,
+  walletChanged: "Este pago cambió entretanto. No se envió nada: revise el importe antes de volver a pulsar.",
   walletSent: (wallet) => `Enviado con ${wallet}. Esperando a que la red lo muestre.`,
-  walletAgain: (amount) => `Ya envió ${amount}. Pulse de nuevo para enviarlo otra vez.`,
+  walletAgain: (sent, amount) =>
+    `Es posible que ya haya enviado ${sent}: revise su billetera. Pulse de nuevo solo para enviar otros ${amount}.`,
   useAnother: "Usar otra moneda",
   payingWith: (token, network) => `Pago con ${token} por la red ${network}`,
   copy: "Copiar",

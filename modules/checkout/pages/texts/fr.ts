@@ -96,8 +96,11 @@ export const fr: Texts = {
     "toute seule.",
   walletUnknown: (wallet) =>
     `${wallet} n’a pas pu envoyer. Aucun envoi n’est connu\u202f: vérifiez votre portefeuille avant de réessayer.`,
+  walletChanged:
+    "Ce paiement a changé entre-temps. Rien n’a été envoyé\u202f: vérifiez le montant avant d’appuyer de nouveau.",
   walletSent: (wallet) => `Envoyé avec ${wallet}. En attente que le réseau le montre.`,
-  walletAgain: (amount) => `Vous avez déjà envoyé ${amount}. Appuyez de nouveau pour l’envoyer encore une fois.`,
+  walletAgain: (sent, amount) =>
+    `Vous avez peut-être déjà envoyé ${sent}\u202f: vérifiez votre portefeuille. N’appuyez de nouveau que pour envoyer ${amount} en plus.`,
   useAnother: "Utiliser une autre devise",
   payingWith: (token, network) => `Vous payez en ${token} sur ${network}`,
   copy: "Copier",

@@ -85,8 +85,10 @@ export const ja: Texts = {
     `${wallet} から応答がありません。確認済みの場合はそのままお待ちください。このページは自動的に更新されます。`,
   walletUnknown: (wallet) =>
     `${wallet} で送金できませんでした。送金は確認されていません。もう一度試す前に、ウォレットを確認してください。`,
+  walletChanged: "お支払い内容が変わりました。何も送金されていません。もう一度押す前に金額を確認してください。",
   walletSent: (wallet) => `${wallet} から送金しました。ネットワークで確認されるのを待っています。`,
-  walletAgain: (amount) => `すでに ${amount} を送金しています。もう一度送金するには、再度押してください。`,
+  walletAgain: (sent, amount) =>
+    `すでに ${sent} を送金している可能性があります。ウォレットを確認してください。さらに ${amount} を送金する場合のみ、もう一度押してください。`,
   useAnother: "別の通貨を使う",
   payingWith: (token, network) => `${network} ネットワークの ${token} でお支払い`,
   copy: "コピー",

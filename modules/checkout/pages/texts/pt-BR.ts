@@ -90,8 +90,10 @@ export const ptBR: Texts = {
     `Sem resposta de ${wallet}. Se você confirmou, é só esperar: esta página se atualiza sozinha.`,
   walletUnknown: (wallet) =>
     `${wallet} não conseguiu enviar. Nenhum envio é conhecido: verifique sua carteira antes de tentar de novo.`,
+  walletChanged: "Este pagamento mudou nesse meio-tempo. Nada foi enviado: confira o valor antes de tocar de novo.",
   walletSent: (wallet) => `Enviado com ${wallet}. Aguardando aparecer na rede.`,
-  walletAgain: (amount) => `Você já enviou ${amount}. Toque de novo para enviar mais uma vez.`,
+  walletAgain: (sent, amount) =>
+    `Talvez você já tenha enviado ${sent}: verifique sua carteira. Toque de novo só para enviar mais ${amount}.`,
   useAnother: "Usar outra moeda",
   payingWith: (token, network) => `Pagando com ${token} pela rede ${network}`,
   copy: "Copiar",
