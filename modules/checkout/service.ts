@@ -102,7 +102,8 @@ export class Checkout extends Context.Service<Checkout, {
           : { id: token.id, symbol: token.symbol, network: token.network, stable: token.stable }
       }
 
-      const view = Effect.fnUntraced(function*({ aggregate: current, lastEventId }: WithLastEvent, asked: ViewRequest) {
+      const view = Effect.fnUntraced(function*(snapshot: WithLastEvent, request: ViewRequest) {
+        const { aggregate: current, lastEventId } = snapshot
         const { invoice, payments } = current
         const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
         const payable = isPayable(invoice, now)
@@ -110,7 +111,7 @@ export class Checkout extends Context.Service<Checkout, {
         const pageBranding = yield* branding(current)
         const offeredMethods = payable ? sortPaymentMethods(yield* payorApi.tokens(current, {})) : []
         const payableMethods = offeredMethods.filter(({ unavailable_reason }) => unavailable_reason === null)
-        const unpricedMethod = payableMethods.find(({ id }) => id === asked.unpricedToken)
+        const unpricedMethod = payableMethods.find(({ id }) => id === request.unpricedToken)
         const currentAddress = !payable
           ? null
           : unpricedMethod === undefined
@@ -119,10 +120,11 @@ export class Checkout extends Context.Service<Checkout, {
             payorApi.address(current, unpricedMethod.network, unpricedMethod.id),
             () => payorApi.currentAddress(current)
           )
-        const onlyMethod = currentAddress === null && asked.isNavigation && !asked.change && asked.currency === null &&
+        const onlyMethod =
+          currentAddress === null && request.isNavigation && !request.change && request.currency === null &&
             payableMethods.length === 1
-          ? payableMethods[0]!
-          : null
+            ? payableMethods[0]!
+            : null
         // The list is shown instead then, and the payor who goes on from there is told what hinders it.
         const address = onlyMethod === null
           ? currentAddress
@@ -130,12 +132,14 @@ export class Checkout extends Context.Service<Checkout, {
             payorApi.address(current, onlyMethod.network, onlyMethod.id),
             () => Effect.succeed(null)
           )
-        const screen = screenOf({ details, address, payable, change: asked.change, now })
-        const listedMethods = screen === "choose" ? offeredMethods : []
+        const screen = screenOf({ details, address, payable, change: request.change, now })
+        const listedMethods = screen === "choose"
+          ? yield* payorApi.withNetworkFees(invoice.environment, offeredMethods)
+          : []
         const token = tokenOf(
           address?.supported_token_id ?? details.locked_token_id ?? newestFirst(payments)[0]?.tokenId
         )
-        const preselected = [token?.id, asked.lastToken, payableMethods.length === 1 ? payableMethods[0]!.id : null]
+        const preselected = [token?.id, request.lastToken, payableMethods.length === 1 ? payableMethods[0]!.id : null]
           .find((id) => payableMethods.some((way) => way.id === id))
         const relevantNetworks = new Set([
           address?.network,
@@ -151,21 +155,21 @@ export class Checkout extends Context.Service<Checkout, {
           address,
           token,
           preselectedToken: preselected ?? null,
-          currency: screen === "choose" ? asked.currency : null,
+          currency: screen === "choose" ? request.currency : null,
           canChange: details.locked_token_id === null && payableMethods.length > 1,
           allowRestart: canRestart(current, pageBranding.allow_restart, now),
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
             .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
           simulator: invoice.environment === "devnet" && simulated.current() !== null,
-          refund: asked.refund,
-          tab: asked.tab,
-          isPhone: asked.isPhone,
+          refund: request.refund,
+          tab: request.tab,
+          isPhone: request.isPhone,
           createdAt: invoice.createdAt,
           now,
           aheadSeconds: clock.aheadSeconds(invoice.merchantId, invoice.environment),
-          path: asked.path,
-          query: asked.query,
+          path: request.path,
+          query: request.query,
           socketUrl: socket === null ? null : `${socket.ws_url}&token=${socket.token}`,
           since: isCoveredByEvents(screen) ? lastEventId : null
         }

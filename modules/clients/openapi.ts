@@ -3399,7 +3399,7 @@ export interface components {
          *       "unavailable_reason": null,
          *       "min_amount": 10,
          *       "network_fee_usd": 0.002,
-         *       "expected_seconds": 2
+         *       "expected_seconds": 3
          *     }
          */
         AvailableToken: {
@@ -3428,9 +3428,9 @@ export interface components {
             rate_updated_at: number | null;
             unavailable_reason: string | null;
             min_amount: number;
-            /** @description About what the payor's wallet pays the network for the transfer, in US dollars, rounded up to one significant digit; null where it is not known, or known only as it was more than 10 minutes ago */
+            /** @description An estimate of what the payor's wallet pays the network for the transfer, in US dollars, rounded up to one significant digit, without what rollups take for data, and without rent on Solana; null where it is not known, or known only as it was more than 10 minutes ago */
             network_fee_usd: number | null;
-            /** @description About how long a payment takes from its block to the depth at which it counts */
+            /** @description About how many seconds pass from a payment's block until the service sees it at the depth at which it counts */
             expected_seconds: number;
         };
         /**
@@ -20956,7 +20956,7 @@ export interface operations {
                      *         "unavailable_reason": null,
                      *         "min_amount": 10,
                      *         "network_fee_usd": 0.002,
-                     *         "expected_seconds": 2
+                     *         "expected_seconds": 3
                      *       }
                      *     ]
                      */

@@ -152,11 +152,15 @@ export const AvailableToken = Schema.Struct({
   /** usd_millis. */
   min_amount: Schema.Int,
   network_fee_usd: nullable(Schema.Finite).annotate({
-    description: "About what the payor's wallet pays the network for the transfer, in US dollars, rounded up to one " +
-      "significant digit; null where it is not known, or known only as it was more than 10 minutes ago"
+    description:
+      "An estimate of what the payor's wallet pays the network for the transfer, in US dollars, rounded up to " +
+      "one significant digit, without what rollups take for data, and without rent on Solana; null where it is not " +
+      "known, or known only as it was more than 10 minutes ago"
   }),
   expected_seconds: Schema.Int.annotate({
-    description: "About how long a payment takes from its block to the depth at which it counts"
+    description:
+      "About how many seconds pass from a payment's block until the service sees it at the depth at which it " +
+      "counts"
   })
 }).annotate({
   identifier: "AvailableToken",
@@ -183,7 +187,7 @@ export const AvailableToken = Schema.Struct({
     unavailable_reason: null,
     min_amount: 10,
     network_fee_usd: 0.002,
-    expected_seconds: 2
+    expected_seconds: 3
   }]
 })
 

@@ -70,10 +70,11 @@ export const handlers = Operations.group(
         () => Effect.map(Effect.flatMap(session, payorApi.details), (body) => jsonText(JSON.stringify(body)))
       )
       .handle("availableTokens", ({ query }) =>
-        Effect.map(
-          Effect.flatMap(session, (aggregate) => payorApi.tokens(aggregate, query)),
-          (body) => jsonText(JSON.stringify(body))
-        ))
+        Effect.gen(function*() {
+          const aggregate = yield* session
+          const tokens = yield* payorApi.tokens(aggregate, query)
+          return jsonText(JSON.stringify(yield* payorApi.withNetworkFees(aggregate.invoice.environment, tokens)))
+        }))
       .handle(
         "paymentAddress",
         Effect.fnUntraced(function*({ payload }) {

@@ -257,14 +257,12 @@ export interface TokenFacts {
   readonly healthy: boolean
   readonly spot: Spot | null
   readonly now: number
-  /** {@link networkFeeOf} */
-  readonly networkFee: number | null
 }
 
 /** Seconds after which a gas price, and a coin's price, say nothing of today's fee (`available-tokens`). */
 export const staleFeeSeconds = 600
 
-/** Digits after the point up to which a fee is told: a hundred-thousandth of a dollar. */
+/** Decimal places of the smallest fee that is shown: a hundred-thousandth of a dollar. */
 const feeDecimals = 5
 
 /**
@@ -281,20 +279,24 @@ export const networkFeeOf = (units: bigint, { denominator, numerator }: Rate, de
   return Number(formatUnits((least + step - 1n) / step * step, feeDecimals))
 }
 
-/** About how many seconds a payment of an invoice takes from its block to the depth at which it counts. */
+/**
+ * About how many seconds a payment of an invoice takes from its block until the service sees it at the depth at which
+ * it counts, where the driver's options leave the time between two looks as it is.
+ */
 export const expectedSeconds = (
   { amount, environment, policy }: Pick<InvoiceState, "amount" | "environment" | "policy">,
   network: Network
 ): number => {
   const { blocks } = requiredDepth(network, environment, policy.confirmations, amount)
-  return Math.ceil(blocks * descriptorOf(network).blockMillis / 1000)
+  const { blockMillis, pollMillis } = descriptorOf(network)
+  return Math.ceil((blocks * blockMillis + pollMillis) / 1000)
 }
 
-/** One token of `available-tokens`. */
+/** One token of `available-tokens`; its fee is added where the list is shown ({@link networkFeeOf}). */
 export const tokenBody = (
   invoice: InvoiceState,
   token: Token,
-  { needsMemo, networkFee, spot, ...facts }: TokenFacts
+  { needsMemo, spot, ...facts }: TokenFacts
 ): typeof AvailableToken.Type => {
   const availability = availabilityOf({ ...facts, environment: token.environment, priceAt: spot?.at ?? null })
   return {
@@ -319,7 +321,7 @@ export const tokenBody = (
     rate_updated_at: spot?.at ?? null,
     unavailable_reason: availability.reason,
     min_amount: usdWire(minimumInvoiceAmount),
-    network_fee_usd: networkFee,
+    network_fee_usd: null,
     expected_seconds: expectedSeconds(invoice, token.network)
   }
 }

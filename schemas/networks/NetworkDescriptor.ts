@@ -38,8 +38,8 @@ export interface TransferFee {
 }
 
 /**
- * Gas of an EVM transfer: of the coin to an account (Ethereum Yellow Paper, appendix G), and of a token, measured of
- * USDC and USDT to an address that had none before. What rollups take for Ethereum's space is not in it.
+ * Gas of an EVM transfer: of the coin to an account (Ethereum Yellow Paper, appendix G), and an allowance for an ERC-20
+ * token to an address that held none of it. What rollups take for the data they write to Ethereum is not in it.
  */
 export const evmTransferFee: TransferFee = { unit: "gas", coin: 21_000n, token: 65_000n }
 
@@ -71,7 +71,7 @@ export interface NetworkDescriptor<Name extends string = string, Family extends 
   readonly standstillSeconds: number
   /** Milliseconds from one block to the next, about: what payors are told to wait is counted in them. */
   readonly blockMillis: number
-  /** What a transfer takes of its payor. */
+  /** About what a transfer takes of its payor (modules/docs/reference/payor-sessions.md#available-tokens). */
   readonly transferFee: TransferFee
   /** The page of a block explorer about a transaction; null: no public explorer is linked. */
   readonly transactionUrl: Readonly<Record<Environment, ((txHash: string) => string) | null>>

@@ -22,7 +22,7 @@ export const solana: NetworkDescriptor<"solana", typeof solanaFamily> = {
   // A block's time is what voters agree on, and may lie some seconds beside the clock: longer than ten slots.
   standstillSeconds: 60,
   blockMillis: 400,
-  // A signature takes 5,000 lamports (solana.com/docs/core/fees).
+  // A signature takes 5,000 lamports (solana.com/docs/core/fees). Priority fees and rent are not in it.
   transferFee: { unit: "coin", coin: 5_000n, token: 5_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://explorer.solana.com/tx/${txHash}`,

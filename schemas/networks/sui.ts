@@ -21,7 +21,7 @@ export const sui: NetworkDescriptor<"sui", typeof suiFamily> = {
   pollMillis: 2_000,
   standstillSeconds: 30,
   blockMillis: 250,
-  // About what a transfer is charged, storage included (docs.sui.io).
+  // Estimates, and no measurement: of a transfer with its storage.
   transferFee: { unit: "coin", coin: 2_000_000n, token: 4_000_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://suiscan.xyz/mainnet/tx/${txHash}`,

@@ -23,7 +23,7 @@ export const ton: NetworkDescriptor<"ton", typeof tonFamily> = {
   // Blocks come at no fixed pace.
   standstillSeconds: 60,
   blockMillis: 5_000,
-  // About what wallets keep for a transfer of the coin, and for one of a jetton (docs.ton.org).
+  // Estimates, and no measurement: of a transfer of the coin, and of one of a jetton.
   transferFee: { unit: "coin", coin: 5_500_000n, token: 40_000_000n },
   transactionUrl: {
     mainnet: (txHash) => `https://tonviewer.com/transaction/${txHash}`,

@@ -105,11 +105,22 @@ export class PayorApi extends Context.Service<PayorApi, {
     merchantId: number,
     environment: Environment
   ) => Effect.Effect<Pick<typeof SessionDetails.Type, "merchant_name" | "branding">>
-  /** `available-tokens`. Errors: `NETWORK_REQUIRED` for the mode `network` without one. */
+  /**
+   * `available-tokens`, without fees: {@link withNetworkFees} adds them. Errors: `NETWORK_REQUIRED` for the mode
+   * `network` without one.
+   */
   readonly tokens: (
     current: Aggregate,
     query: TokenQuery
   ) => Effect.Effect<ReadonlyArray<typeof AvailableToken.Type>, PublicError>
+  /**
+   * The same with what a transfer of each takes, where that is known. Only for a list that is shown: gas prices are
+   * read from the networks for it, and waited for a moment.
+   */
+  readonly withNetworkFees: (
+    environment: Environment,
+    tokens: ReadonlyArray<typeof AvailableToken.Type>
+  ) => Effect.Effect<ReadonlyArray<typeof AvailableToken.Type>>
   /**
    * What remains in each of these tokens at the last known price, as a decimal amount by token id. No quote: nothing
    * holds, and nobody is asked. A token without a price is not there.
@@ -187,7 +198,6 @@ export class PayorApi extends Context.Service<PayorApi, {
           .filter((token) => query.network === undefined || token.network === query.network)
           .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
         const obstacles = yield* obstaclesFor(chains, receivers, offered.filter(isMonitored))
-        const fees = yield* networkFees(environment, offered.filter(isMonitored))
         return offered
           .map((token) =>
             tokenBody(invoice, token, {
@@ -197,12 +207,20 @@ export class PayorApi extends Context.Service<PayorApi, {
               needsMemo: requiresMemo(token, receivers.get(familyOf(token.network)) ?? null),
               healthy: !unhealthyNetworks.has(token.network),
               spot: prices.latest(token),
-              now,
-              networkFee: fees.get(token.id) ?? null
+              now
             })
           )
           .filter((token) => query.mode === "all" || token.is_monitored)
           .filter((token) => query.available_only !== "true" || token.unavailable_reason === null)
+      })
+
+      const withNetworkFees = Effect.fnUntraced(function*(
+        environment: Environment,
+        listed: ReadonlyArray<typeof AvailableToken.Type>
+      ) {
+        const monitored = listed.flatMap(({ id, is_monitored }) => is_monitored ? catalog.get(id) ?? [] : [])
+        const fees = yield* networkFees(environment, monitored)
+        return listed.map((token) => ({ ...token, network_fee_usd: fees.get(token.id) ?? null }))
       })
 
       const estimates = ({ invoice }: Aggregate, requestedTokens: ReadonlyArray<{ readonly id: number }>) =>
@@ -235,6 +253,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         details,
         merchant,
         tokens,
+        withNetworkFees,
         estimates,
         address: (aggregate, network, tokenId) =>
           payments.route(aggregate, network, tokenId).pipe(

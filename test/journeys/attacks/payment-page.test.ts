@@ -683,6 +683,31 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the 
       assert.deepStrictEqual([changed.status, screenIn(changed)], [200, "paid"])
     }))
 
+  it.effect("writes what a payor's wallet has sent to the log, five times at most for an invoice, and changes nothing by it", () =>
+    Effect.gen(function*() {
+      const { service, sql } = yield* Desk
+      const { invoice, path, payor } = yield* opened()
+      const other = yield* opened()
+      const hashes = Array.from({ length: 6 }, (_, index) => `0x${String(index).repeat(64)}`)
+      const before = yield* payor.ask(`${path}/state`)
+      for (const hash of hashes) {
+        const answer = yield* payor.ask(path, asForm({ action: "sent", hash }))
+        assert.deepStrictEqual([answer.status, answer.headers.location], [303, path])
+      }
+      yield* other.payor.send(other.path, { action: "sent", hash: hashes[5]! })
+      const lines = service.output().split("\n").filter((line) => line.includes("says that it has sent a payment"))
+      const linesOf = (id: string) => lines.filter((line) => line.includes(id))
+      assert.lengthOf(linesOf(invoice.id), 5)
+      for (const [index, line] of linesOf(invoice.id).entries()) assert.include(line, hashes[index]!)
+      assert.lengthOf(linesOf(other.invoice.id), 1)
+      const after = yield* payor.ask(`${path}/state`)
+      assert.strictEqual(after.headers.etag, before.headers.etag)
+      assert.deepStrictEqual(yield* sql`SELECT 1 FROM invoice_payments WHERE invoice_id = ${invoice.id}`, [])
+      for (const hash of ["", "0x", `0x${"g".repeat(64)}`, `0x${"0".repeat(64)}\n`, "0".repeat(64)]) {
+        assert.strictEqual((yield* payor.ask(path, asForm({ action: "sent", hash }))).status, 400, hash)
+      }
+    }))
+
   it.effect("is counted by its route, and leaves no session and no invoice in logs and measures", () =>
     Effect.gen(function*() {
       const { service } = yield* Desk

@@ -1,7 +1,7 @@
 /** Goal: payors compare networks by figures that are near the truth, and by none where the truth is not known. */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { networkFeeOf } from "../../../modules/payments/rules.ts"
+import { expectedSeconds, networkFeeOf } from "../../../modules/payments/rules.ts"
 import { descriptorOf, networks } from "../../../schemas/Network.ts"
 
 const dollars = (text: string) => ({ numerator: BigInt(Math.round(Number(text) * 1000)), denominator: 1000n })
@@ -40,4 +40,13 @@ describe("the fee of a transfer", () => {
       assert.isTrue(transferFee.coin > 0n && transferFee.token >= transferFee.coin, network)
     }
   })
+})
+
+describe("the time of a payment", () => {
+  const invoice = { amount: 500_000n, environment: "mainnet", policy: { confirmations: "standard" } } as never
+  const table = [["base", 21], ["ethereum", 147], ["solana", 3]] as const
+  for (const [network, expected] of table) {
+    it(`on ${network} is that of its blocks, and of the look that finds it: ${expected} s`, () =>
+      assert.strictEqual(expectedSeconds(invoice, network), expected))
+  }
 })
