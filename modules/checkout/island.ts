@@ -24,6 +24,7 @@ const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline
   const prepare = () => {
     showWallets()
     localMoments(state)
+    foldCode()
   }
   const screen = makeScreen(state, announce, clocks, prepare, () => {
     search()
@@ -31,7 +32,6 @@ const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline
   })
   const follower = makeFollower(main.dataset.state!, screen, clocks, offline)
 
-  foldCode()
   screen.begin()
   copyIn(main, announce)
   focusHeading(state)

@@ -727,6 +727,19 @@ describe("what the payor has", () => {
     }
   )
 
+  scene("chosen from the start stays chosen where the server would choose another by now", async (
+    { counter, open, page }
+  ) => {
+    counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
+    await open()
+    const other = list(" now").replace(" checked", "").replace(`data-go="Continue on Arbitrum"`, "$& checked")
+    counter.shown = { screen: "choose", body: other }
+    counter.event()
+    await page.getByText("Optimism now").waitFor()
+    assert.strictEqual(await page.locator("[name=token]:checked").getAttribute("value"), "0")
+    assert.strictEqual(await page.locator("#go").textContent(), "Continue on Base")
+  })
+
   scene("chosen that cannot be had any more gives way to what the server offers", async ({ counter, open, page }) => {
     counter.shown = { screen: "choose", body: list(), since: "evt_1-1" }
     await open()
@@ -736,6 +749,25 @@ describe("what the payor has", () => {
     await page.getByText("Optimism now").waitFor()
     assert.strictEqual(await page.locator("[name=token]:checked").getAttribute("value"), "0")
   })
+
+  scene("on a phone, finds the code folded on whatever screen it comes, and as it was left after that", async (
+    { counter, open, page }
+  ) => {
+    const waiting = (text: string) => ({
+      body: `<details id="scan" open><summary>Code</summary></details><p>${text}</p>`
+    })
+    counter.shown = { screen: "quote_ended", body: "<p>ended</p>", since: "evt_1-1" }
+    await open()
+    const shows = async (text: string) => {
+      counter.shown = waiting(text)
+      counter.event()
+      await page.getByText(text).waitFor()
+      return page.locator("#scan").evaluate((one: any) => one.open)
+    }
+    assert.isFalse(await shows("first"))
+    await page.getByText("Code").click()
+    assert.isTrue(await shows("second"))
+  }, { mobile: true })
 
   scene(
     "half typed, in a script that is composed, is typed to its end before the same screen is drawn anew",
@@ -929,7 +961,7 @@ describe("the clock of a price", () => {
           }, name)
         counter.shown = { body: clock(300), token: null }
         await open()
-        assert.deepStrictEqual(await colours(), { time: await named("--text"), bar: await named("--accent") })
+        assert.deepStrictEqual(await colours(), { time: await named("--soft"), bar: await named("--accent") })
         counter.shown = { body: clock(200), token: null }
         await page.reload()
         assert.deepStrictEqual(await colours(), { time: await named("--warn"), bar: await named("--warn") })
@@ -984,7 +1016,7 @@ describe("the clock of a price", () => {
     }
   )
 
-  scene("is spoken at 5 minutes and at 1 minute only, loud in its last quarter only, and asks at its end", async (
+  scene("is spoken at 5 minutes and at 1 minute only, shown in its last quarter only, and asks at its end", async (
     { counter, freeze, open, page, pass, passUntil, said, skip }
   ) => {
     await freeze()

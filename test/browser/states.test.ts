@@ -155,16 +155,19 @@ describe("a payment page at its limits", () => {
       assert.deepStrictEqual(complaints, [])
     }).pipe(Effect.scoped))
 
-  it.live("is loud of one clock only, in its last quarter, and tells all other ends in words", () =>
+  it.live("shows one clock only, in its last quarter, and tells all other ends in words", () =>
     Effect.gen(function*() {
       const { page } = yield* opened()
       yield* Effect.promise(async () => {
         const times = page.locator(".clock time, .clock progress").filter({ visible: true })
         await showView(page, strained, en)
         assert.strictEqual(await times.count(), 2, "the price's clock and its bar: it ends before the invoice does")
-        assert.strictEqual(await page.locator(".clock[data-loud] .timer:visible").innerText(), "Price held for\n0:40")
-        assert.match(await page.locator(".clock:not([data-loud]) .timer:visible").innerText(), /^Pay by\n/)
-        const [colour, warning] = await colours(page, ".clock[data-loud] time")
+        assert.strictEqual(
+          await page.locator(".clock[data-countdown] .timer:visible").innerText(),
+          "Price held for\n0:40"
+        )
+        assert.match(await page.locator(".clock:not([data-countdown]) .timer:visible").innerText(), /^Pay by\n/)
+        const [colour, warning] = await colours(page, ".clock[data-countdown] time")
         assert.strictEqual(colour, warning)
         const held = { ...strained.address!, quote_last_updated_at: now, quote_valid_until: now + 300 }
         await showView(page, { ...strained, createdAt: now - 600, address: held }, en)

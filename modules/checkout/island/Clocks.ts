@@ -1,5 +1,5 @@
 /**
- * The clocks on the page: by the server's time, loud and spoken when the time is nearly over, and a look at its end.
+ * The clocks on the page: by the server's time, shown and spoken when the time is nearly over, and a look at its end.
  */
 import { backoffMillis } from "./ConnectionState.ts"
 import { makeTimer } from "./Timer.ts"
@@ -13,7 +13,7 @@ export const clockText = (seconds: number): string => {
   return (left < 3600 ? minutes : `${Math.floor(minutes / 60)}:${pad(minutes % 60)}`) + `:${pad(left % 60)}`
 }
 
-/** Whether a clock may be loud: in its last quarter (Experience, "WCAG checklist"). */
+/** Whether a clock may be shown in place of words: in its last quarter (Experience, "WCAG checklist"). */
 export const isUrgent = (left: number, whole: number): boolean => left <= whole / 4
 
 /** The minutes a clock is spoken at (Experience, "WCAG checklist"): the one just passed, else undefined. */
@@ -77,19 +77,19 @@ export const makeClocks = (state: HTMLElement, announce: Announce, onEnd: () => 
     const now = seconds() + (skew ?? 0) + ahead
     const all = state.querySelectorAll<HTMLElement>("[data-ends]")
     let isOver = false
-    let loudest = Infinity
-    let loud: Element | null = null
+    let firstEnd = Infinity
+    let countdown: Element | null = null
     for (const clock of all) {
       const ends = Number(clock.dataset.ends)
       isOver ||= ends <= now
-      if (update(clock, ends - now) && ends < loudest) {
-        loudest = ends
-        loud = clock.closest(".clock")
+      if (update(clock, ends - now) && ends < firstEnd) {
+        firstEnd = ends
+        countdown = clock.closest(".clock")
       }
       announceMinutes(clock, ends, now)
     }
     // Never two: the one that ends first is a clock, the other stays words.
-    for (const box of state.querySelectorAll(".clock")) box.toggleAttribute("data-loud", box === loud)
+    for (const box of state.querySelectorAll(".clock")) box.toggleAttribute("data-countdown", box === countdown)
     // Without a clock no second is watched: the next one starts with what is left then.
     before = all.length > 0 ? now : 0
     if (isOver) checkEnd(now)

@@ -12,7 +12,10 @@ export const localMoments = (state: HTMLElement): void => {
   }
 }
 
-/** Folds the code away on a phone, whose camera cannot see it, and opens it on a desk; once, for the first screen. */
+/**
+ * Folds the code of a new screen away on a phone, whose camera cannot see it, and opens it on a desk. How the payor
+ * left it on the screen before is restored after that.
+ */
 export const foldCode = (): void => {
   const scan = document.getElementById("scan") as HTMLDetailsElement | null
   if (scan) scan.open = !matchMedia("(pointer:coarse)").matches

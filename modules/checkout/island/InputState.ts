@@ -13,12 +13,13 @@ const controlsIn = (
   state: HTMLElement
 ) => [...state.querySelectorAll<Control>("a,button,input,select,textarea,summary,details,[tabindex]")]
 
-/** Makes `same` what `control` is, where the payor has changed that. */
+/** Makes `same` what `control` is, where the payor has changed that; a choice stays the one that was shown. */
 const restoreControl = (control: Control, same: Control): void => {
   if (control.tagName === "DETAILS") same.open = control.open
   if (control.type === "radio") {
+    // Also what the server chose stays: another default, of other fees, would change what the next press pays with.
     // What cannot be chosen any more leaves the choice to the server.
-    if (control.checked && !control.defaultChecked && !same.disabled) same.checked = true
+    if (control.checked && !same.disabled) same.checked = true
   } else if (control.defaultValue !== undefined && control.value !== control.defaultValue) {
     same.value = control.value
   }

@@ -62,12 +62,12 @@ const isUrgent = ({ ends, from }: End, now: number): boolean => (ends - now) * 4
 export const clocks = (texts: Texts, view: View): Html => {
   const { now } = view
   const ends = [priceEnd(view, texts), invoiceEnd(view, texts)].filter((end) => end !== null)
-  const loud = ends.filter((end) => isUrgent(end, now)).toSorted((a, b) => a.ends - b.ends)[0]
+  const countdown = ends.filter((end) => isUrgent(end, now)).toSorted((a, b) => a.ends - b.ends)[0]
   const one = (end: End): Html => {
     const { announcements, from, label, words } = end
     const left = Math.max(0, end.ends - now)
     const times = html` data-ends="${end.ends}" data-from="${from}"`
-    return html`<div class="clock"${attribute("data-loud", end === loud)}>${words}
+    return html`<div class="clock"${attribute("data-countdown", end === countdown)}>${words}
       <p class="timer"><span>${label}</span><time${times}${announcements}>${clock(left)}</time></p>
       <progress${times} max="${Math.max(1, end.ends - from)}" value="${left}" aria-label="${label}"></progress>
     </div>`

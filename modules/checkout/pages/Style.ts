@@ -84,7 +84,8 @@ const route = `
   font-size:.9375rem}
 time{font-variant-numeric:tabular-nums;direction:ltr;unicode-bidi:isolate}
 .timer time{white-space:nowrap}
-.clock:not([data-loud]) .timer+.timer,.clock:not([data-loud]) progress,.clock[data-loud] .timer:first-child{display:none}
+.clock:not([data-countdown]) .timer+.timer,.clock:not([data-countdown]) progress,
+.clock[data-countdown] .timer:first-child{display:none}
 .clock .timer:first-child{justify-content:start;column-gap:.4rem}
 @media (scripting:none){.scripted{display:none}}
 .route>*{order:1}

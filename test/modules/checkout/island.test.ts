@@ -159,7 +159,7 @@ describe("clocks", () => {
     )
   })
 
-  it("are loud in the last quarter only", () => {
+  it("are shown in the last quarter only", () => {
     assert.deepStrictEqual([isUrgent(226, 900), isUrgent(225, 900)], [false, true])
   })
 
