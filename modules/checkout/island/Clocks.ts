@@ -106,9 +106,9 @@ export const makeClocks = (state: HTMLElement, announce: Announce, onEnd: () => 
   return {
     tick,
     set,
-    setBy: (told) => {
-      set(told.now)
-      ahead = Number(told.ahead ?? 0)
+    setBy: (data) => {
+      set(data.now)
+      ahead = Number(data.ahead ?? 0)
     }
   }
 }

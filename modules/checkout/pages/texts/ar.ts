@@ -56,7 +56,7 @@ export const ar: Texts = {
   lowestFee: "أقل رسوم",
   aboutSeconds: (count) => `نحو ${count} ث`,
   aboutMinutes: (count) => `نحو ${count} د`,
-  whichNetwork: (token) => `غير متأكد؟ يُرجى اختيار الشبكة التي تحتوي محفظتكم فيها على ${token}.`,
+  whichNetwork: (token) => `لستم متأكدين؟ يُرجى اختيار الشبكة التي تحتوي محفظتكم فيها على ${token}.`,
   search: "البحث عن عملة أو شبكة",
   found,
   nothingFound: "لا توجد نتائج",
@@ -100,14 +100,14 @@ export const ar: Texts = {
   walletChain: (wallet, network) => `لا تستطيع ${wallet} استخدام شبكة ${network}. يُرجى استخدام محفظة أخرى أو مسح الرمز.`,
   walletFunds: (amount, network) =>
     `في هذا الحساب أقل من ${amount} على شبكة ${network}. يُرجى اختيار حساب آخر أو عملة أخرى.`,
-  walletFee: (coin, network) => `لا يوجد ${coin} في هذا الحساب على شبكة ${network} لدفع رسوم الشبكة.`,
-  walletSilent: (wallet) => `لا رد من ${wallet}. إذا تم التأكيد فيكفي الانتظار: تتحدث هذه الصفحة تلقائيًا.`,
+  walletFee: (coin, network) => `لا يكفي ما في هذا الحساب من ${coin} على شبكة ${network} لدفع رسوم الشبكة.`,
+  walletSilent: (wallet) => `لا رد من ${wallet}. إذا تم التأكيد فيكفي الانتظار: تُحدَّث هذه الصفحة تلقائيًا.`,
   walletUnknown: (wallet) =>
-    `تعذّر الإرسال عبر ${wallet}. لا يُعرف أن شيئًا أُرسل: يُرجى مراجعة المحفظة قبل المحاولة من جديد.`,
+    `أبلغت ${wallet} عن خطأ. ربما أُرسل المبلغ رغم ذلك: يُرجى مراجعة المحفظة قبل المحاولة من جديد.`,
   walletChanged: "تغيّر هذا الدفع في الأثناء. لم يُرسل شيء: يُرجى مراجعة المبلغ قبل الضغط من جديد.",
   walletSent: (wallet) => `أُرسل عبر ${wallet}. بانتظار ظهوره على الشبكة.`,
   walletAgain: (sent, amount) =>
-    `ربما سبق إرسال ${sent}: يُرجى مراجعة المحفظة. لا يُضغط من جديد إلا لإرسال ${amount} إضافية.`,
+    `ربما سبق إرسال ${sent}: يُرجى مراجعة المحفظة. يُرجى الضغط من جديد فقط لإرسال ${amount} إضافية.`,
   useAnother: "استخدام عملة أخرى",
   payingWith: (token, network) => `الدفع بعملة ${token} على شبكة ${network}`,
   copy: "نسخ",

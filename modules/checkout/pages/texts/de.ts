@@ -84,12 +84,12 @@ export const de: Texts = {
   walletFunds: (amount, network) =>
     `Dieses Konto hat weniger als ${amount} auf ${network}. Wählen Sie ein anderes Konto oder eine andere ` +
     "Währung.",
-  walletFee: (coin, network) => `Dieses Konto hat auf ${network} kein ${coin} für die Netzwerkgebühr.`,
+  walletFee: (coin, network) => `Dieses Konto hat auf ${network} zu wenig ${coin} für die Netzwerkgebühr.`,
   walletSilent: (wallet) =>
     `Keine Antwort von ${wallet}. Wenn Sie bestätigt haben, warten Sie einfach: Diese Seite folgt von selbst.`,
   walletUnknown: (wallet) =>
-    `${wallet} konnte nicht senden. Es ist nicht bekannt, ob etwas gesendet wurde: Sehen Sie in Ihrer Wallet ` +
-    "nach, bevor Sie es noch einmal versuchen.",
+    `${wallet} meldet einen Fehler. Vielleicht wurde trotzdem gesendet: Sehen Sie in Ihrer Wallet nach, bevor Sie es ` +
+    "noch einmal versuchen.",
   walletChanged:
     "Diese Zahlung hat sich inzwischen geändert. Es wurde nichts gesendet: Prüfen Sie den Betrag, bevor Sie noch einmal drücken.",
   walletSent: (wallet) => `Mit ${wallet} gesendet. Wir warten, bis das Netzwerk die Zahlung zeigt.`,

@@ -83,10 +83,10 @@ export const en: Texts = {
   walletChain: (wallet, network) => `${wallet} cannot use ${network}. Use another wallet, or scan the code.`,
   walletFunds: (amount, network) =>
     `This account has less than ${amount} on ${network}. Choose another account, or another currency.`,
-  walletFee: (coin, network) => `This account has no ${coin} on ${network} for the network fee.`,
+  walletFee: (coin, network) => `This account does not have enough ${coin} on ${network} for the network fee.`,
   walletSilent: (wallet) => `No answer from ${wallet}. If you have confirmed, just wait: this page follows by itself.`,
   walletUnknown: (wallet) =>
-    `${wallet} could not send it. Nothing is known to be sent: check your wallet before you try again.`,
+    `${wallet} reported an error. It may have sent the payment all the same: check your wallet before you try again.`,
   walletChanged: "This payment has changed meanwhile. Nothing was sent: look at the amount before you press again.",
   walletSent: (wallet) => `Sent from ${wallet}. Waiting for the network to show it.`,
   walletAgain: (sent, amount) =>

@@ -88,10 +88,11 @@ export const es: Texts = {
     `${wallet} no puede usar la red ${network}. Use otra billetera o escanee el código.`,
   walletFunds: (amount, network) =>
     `Esta cuenta tiene menos de ${amount} en la red ${network}. Elija otra cuenta u otra moneda.`,
-  walletFee: (coin, network) => `Esta cuenta no tiene ${coin} en la red ${network} para la comisión de red.`,
+  walletFee: (coin, network) => `Esta cuenta no tiene suficiente ${coin} en la red ${network} para la comisión de red.`,
   walletSilent: (wallet) => `${wallet} no responde. Si ya confirmó, solo espere: esta página se actualiza sola.`,
   walletUnknown: (wallet) =>
-    `${wallet} no pudo enviarlo. No consta ningún envío: revise su billetera antes de volver a intentarlo.`,
+    `${wallet} indicó un error. Es posible que el pago se haya enviado de todos modos: revise su billetera antes de ` +
+    "volver a intentarlo.",
   walletChanged: "Este pago cambió entretanto. No se envió nada: revise el importe antes de volver a pulsar.",
   walletSent: (wallet) => `Enviado con ${wallet}. Esperando a que la red lo muestre.`,
   walletAgain: (sent, amount) =>

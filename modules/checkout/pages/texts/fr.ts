@@ -37,7 +37,7 @@ export const fr: Texts = {
   toSend: (amount) => `${amount} à envoyer`,
   moreCurrencies: "Autres devises",
   walletPaysFee: "votre portefeuille paie les frais de réseau",
-  feeUnder: (amount) => `${amount} de frais au plus`,
+  feeUnder: (amount) => `frais sous ${amount}`,
   feeAbout: (amount) => `frais d’environ ${amount}`,
   lowestFee: "frais les plus bas",
   aboutSeconds: (count) => `environ ${count} s`,
@@ -95,7 +95,8 @@ export const fr: Texts = {
     `Pas de réponse de la part du portefeuille ${wallet}. Si vous avez confirmé, attendez\u202f: cette page suit ` +
     "toute seule.",
   walletUnknown: (wallet) =>
-    `${wallet} n’a pas pu envoyer. Aucun envoi n’est connu\u202f: vérifiez votre portefeuille avant de réessayer.`,
+    `${wallet} a signalé une erreur. Le paiement est peut-être parti quand même\u202f: vérifiez votre portefeuille ` +
+    "avant de réessayer.",
   walletChanged:
     "Ce paiement a changé entre-temps. Rien n’a été envoyé\u202f: vérifiez le montant avant d’appuyer de nouveau.",
   walletSent: (wallet) => `Envoyé avec ${wallet}. En attente que le réseau le montre.`,

@@ -80,11 +80,12 @@ export const ja: Texts = {
     `${wallet} では ${network} を利用できません。別のウォレットを使うか、コードを読み取ってください。`,
   walletFunds: (amount, network) =>
     `このアカウントの ${network} の残高は ${amount} 未満です。別のアカウントまたは別の通貨を選んでください。`,
-  walletFee: (coin, network) => `このアカウントには、${network} のネットワーク手数料に必要な ${coin} がありません。`,
+  walletFee: (coin, network) =>
+    `このアカウントには、${network} のネットワーク手数料を支払うための ${coin} が足りません。`,
   walletSilent: (wallet) =>
     `${wallet} から応答がありません。確認済みの場合はそのままお待ちください。このページは自動的に更新されます。`,
   walletUnknown: (wallet) =>
-    `${wallet} で送金できませんでした。送金は確認されていません。もう一度試す前に、ウォレットを確認してください。`,
+    `${wallet} でエラーが発生しました。それでも送金された可能性があります。もう一度試す前に、ウォレットを確認してください。`,
   walletChanged: "お支払い内容が変わりました。何も送金されていません。もう一度押す前に金額を確認してください。",
   walletSent: (wallet) => `${wallet} から送金しました。ネットワークで確認されるのを待っています。`,
   walletAgain: (sent, amount) =>

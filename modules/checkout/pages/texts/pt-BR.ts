@@ -85,11 +85,12 @@ export const ptBR: Texts = {
     `${wallet} não consegue usar a rede ${network}. Use outra carteira ou escaneie o código.`,
   walletFunds: (amount, network) =>
     `Esta conta tem menos de ${amount} na rede ${network}. Escolha outra conta ou outra moeda.`,
-  walletFee: (coin, network) => `Esta conta não tem ${coin} na rede ${network} para a taxa de rede.`,
+  walletFee: (coin, network) => `Esta conta não tem ${coin} suficiente na rede ${network} para a taxa de rede.`,
   walletSilent: (wallet) =>
     `Sem resposta de ${wallet}. Se você confirmou, é só esperar: esta página se atualiza sozinha.`,
   walletUnknown: (wallet) =>
-    `${wallet} não conseguiu enviar. Nenhum envio é conhecido: verifique sua carteira antes de tentar de novo.`,
+    `${wallet} informou um erro. Mesmo assim, o pagamento pode ter sido enviado: verifique sua carteira antes de ` +
+    "tentar de novo.",
   walletChanged: "Este pagamento mudou nesse meio-tempo. Nada foi enviado: confira o valor antes de tocar de novo.",
   walletSent: (wallet) => `Enviado com ${wallet}. Aguardando aparecer na rede.`,
   walletAgain: (sent, amount) =>
