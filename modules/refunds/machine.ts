@@ -32,7 +32,14 @@ import {
 
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
-export { approvalBy, approvalsRequired, type Approver, approversOf, peopleRequired } from "./machine/Approvals.ts"
+export {
+  approvalBy,
+  approvalsRequired,
+  type Approver,
+  approversOf,
+  peopleRequired,
+  stricterRules
+} from "./machine/Approvals.ts"
 export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
 export { type CoveredException, coveredExceptions } from "./machine/Coverage.ts"
 export {
@@ -60,6 +67,7 @@ export { type ChainTransfer, proofOf, type ReportedTransaction } from "./machine
 export { tokenLeft } from "./machine/Received.ts"
 export {
   type Approval,
+  type ApprovalRules,
   type Claim,
   type Destination,
   destinationSeconds,

@@ -8,7 +8,7 @@ import { InvoiceId } from "../../schemas/Ids.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { FeeBearer, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
-import type { RefundState } from "./machine.ts"
+import type { RefundState, RefundTerms } from "./machine.ts"
 import type { PayoutSender } from "./rules.ts"
 
 const Row = Schema.Struct({
@@ -27,6 +27,7 @@ const Row = Schema.Struct({
     feeUnits: Schema.String,
     isClaimOnly: Schema.Boolean,
     approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
+    rules: Schema.optionalKey(Schema.Struct({ people: Schema.Int, autoApproveLimit: Schema.String })),
     exceptionId: Schema.NullOr(Schema.String),
     receivedTxHash: Schema.optionalKey(Schema.NullOr(Schema.String))
   })),
@@ -57,6 +58,23 @@ const Row = Schema.Struct({
 
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 
+const termsOf = ({ feeUnits, rules, units, ...terms }: NonNullable<typeof Row.Type["terms"]>): RefundTerms => ({
+  ...terms,
+  units: baseUnits(BigInt(units)),
+  feeUnits: baseUnits(BigInt(feeUnits)),
+  ...(rules === undefined
+    ? {}
+    : { rules: { ...rules, autoApproveLimit: usdMillis(BigInt(rules.autoApproveLimit)) } })
+})
+
+/** Amounts as text, so that no digit is lost. */
+const termsRow = ({ feeUnits, rules, units, ...terms }: RefundTerms) => ({
+  ...terms,
+  units: units.toString(),
+  feeUnits: feeUnits.toString(),
+  ...(rules === undefined ? {} : { rules: { ...rules, autoApproveLimit: rules.autoApproveLimit.toString() } })
+})
+
 const fromRow = (row: typeof Row.Type): RefundState => ({
   id: row.id,
   merchantId: row.merchant_id,
@@ -64,11 +82,7 @@ const fromRow = (row: typeof Row.Type): RefundState => ({
   version: Number(row.version),
   invoiceId: row.invoice_id,
   paymentId: row.payment_id,
-  terms: row.terms === null ? null : {
-    ...row.terms,
-    units: baseUnits(BigInt(row.terms.units)),
-    feeUnits: baseUnits(BigInt(row.terms.feeUnits))
-  },
+  terms: row.terms === null ? null : termsOf(row.terms),
   claim: row.claim,
   source: row.source,
   status: row.status,
@@ -98,11 +112,7 @@ export const refundWrite = (refund: RefundState): Write => ({
     environment: refund.environment,
     invoice_id: refund.invoiceId,
     payment_id: refund.paymentId,
-    terms: refund.terms === null ? null : {
-      ...refund.terms,
-      units: refund.terms.units.toString(),
-      feeUnits: refund.terms.feeUnits.toString()
-    },
+    terms: refund.terms === null ? null : termsRow(refund.terms),
     claim: refund.claim,
     source: refund.source,
     status: refund.status,

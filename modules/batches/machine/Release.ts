@@ -63,7 +63,7 @@ export const releasePart = (
   if (refusal !== null) return refusal
   if (part.releases.some(({ person }) => person === statement.person)) return publicError("APPROVER_MUST_DIFFER")
   const releases = [...part.releases, statement]
-  return releases.length < required ? { part: { ...part, releases }, lines } : {
+  return releases.length < Math.max(required, batch.approvalsRequired) ? { part: { ...part, releases }, lines } : {
     // It stays watched: whoever has the list may pay it all the same.
     part: { ...part, releases, status: "released" },
     lines: lines.map((line) => line.status === "pending" ? { ...line, status: "released" } : line)

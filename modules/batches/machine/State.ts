@@ -126,7 +126,10 @@ export type BatchCommand =
   | { readonly _tag: "Export"; readonly part: number; readonly export: PayoutExport }
   /** Where somebody says that it was executed. */
   | { readonly _tag: "Hint"; readonly part: number; readonly txHash: string }
-  /** Somebody says that what a list still has open will not be paid; `required`: people who must say so. */
+  /**
+   * Somebody says that what a list still has open will not be paid; `required`: people who must say so, but never fewer
+   * than had to approve the batch.
+   */
   | {
     readonly _tag: "Release"
     readonly part: number

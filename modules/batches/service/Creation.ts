@@ -10,7 +10,7 @@ import { publicError } from "../../../schemas/Errors.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import { approvalsRequired, approversOf, holdWrite } from "../../refunds/plugin.ts"
+import { approvalsRequired, approversOf, holdWrite, peopleRequired } from "../../refunds/plugin.ts"
 import { type BatchState, maximumOpenBatches } from "../machine.ts"
 import { batchCounterWrite, batchWrite, lineWrite } from "../repo.ts"
 import { approvedContent, auditActOf, driverPart, eventsOf, newBatch, newLines } from "../rules.ts"
@@ -109,8 +109,12 @@ export const createBatch = (services: BatchServices) =>
           ? 0
           : approvalsRequired(
             value,
-            { autoApproveLimit: usdMillis(BigInt(limit)) },
-            approversOf("payout", yield* members.list(owner.merchantId), owner.environment)
+            {
+              autoApproveLimit: usdMillis(BigInt(limit)),
+              people: peopleRequired(
+                approversOf("payout", yield* members.list(owner.merchantId), owner.environment)
+              )
+            }
           ),
         lines,
         searchedTo: kind === "collect" ? plan.searchedTo ?? null : null,

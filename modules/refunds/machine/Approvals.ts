@@ -4,7 +4,7 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import type { UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Right, roleHas } from "../../../schemas/Roles.ts"
-import type { Approval } from "./State.ts"
+import type { Approval, ApprovalRules } from "./State.ts"
 
 /** What is approved. */
 export type ApprovedAction = "payout" | "refund"
@@ -31,16 +31,17 @@ export const approversOf = (
 /** People that an act needs whatever it is worth: two where two may approve, else one. */
 export const peopleRequired = (approvers: ReadonlySet<string>): number => approvers.size < 2 ? 1 : 2
 
+/** The stricter of the rules when an act was opened and those of now. */
+export const stricterRules = (before: ApprovalRules, now: ApprovalRules): ApprovalRules => ({
+  people: Math.max(before.people, now.people),
+  autoApproveLimit: before.autoApproveLimit < now.autoApproveLimit ? before.autoApproveLimit : now.autoApproveLimit
+})
+
 /**
- * People that an act needs: as {@link peopleRequired}. One is enough up to the merchant's limit, by the larger of the
- * two values; without a price now nobody knows whether it is below the limit.
+ * People that an act needs. One is enough up to the merchant's limit, by the larger of the two values; without a price
+ * now nobody knows whether it is below the limit.
  */
-export const approvalsRequired = (
-  { book, spot }: ActValue,
-  { autoApproveLimit }: { readonly autoApproveLimit: UsdMillis },
-  approvers: ReadonlySet<string>
-): number => {
-  const people = peopleRequired(approvers)
+export const approvalsRequired = ({ book, spot }: ActValue, { autoApproveLimit, people }: ApprovalRules): number => {
   const value = spot === null ? null : spot > book ? spot : book
   return value !== null && value <= autoApproveLimit ? 1 : people
 }

@@ -12,6 +12,7 @@ import { afterWrongToken, canBeClaimed, canClaim, fixedDestination, newClaim } f
 import { fitsPortion, type PaymentPortion } from "./Portions.ts"
 import { isUnsent, overdrawnRefunds } from "./Received.ts"
 import {
+  type ApprovalRules,
   destinationSeconds,
   type Fees,
   isActive,
@@ -41,6 +42,7 @@ export interface PaymentRefundRequest {
   readonly feeBearer: FeeBearer
   readonly isClaimOnly: boolean
   readonly exceptionId: string | null
+  readonly rules: ApprovalRules
 }
 
 /** Money that came by one transfer, and how much of it is given back. */
@@ -95,7 +97,7 @@ export const newPaymentRefund = (
 export const newTermsRefund = (
   id: string,
   origin: RefundOrigin,
-  { exceptionId, feeBearer, isClaimOnly, reason }: PaymentRefundRequest,
+  { exceptionId, feeBearer, isClaimOnly, reason, rules }: PaymentRefundRequest,
   fees: Fees,
   now: number
 ): TermsRefund | PublicError => {
@@ -124,6 +126,7 @@ export const newTermsRefund = (
       feeUnits,
       isClaimOnly,
       approvals: [],
+      rules,
       exceptionId,
       ...(receivedTxHash === undefined ? {} : { receivedTxHash })
     },

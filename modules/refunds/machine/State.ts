@@ -36,6 +36,14 @@ export interface Approval {
   readonly at: number
 }
 
+/** What a merchant's rules ask of an act. They are kept with it, so that nobody loosens them for what is open. */
+export interface ApprovalRules {
+  /** People who must approve what is above the limit. */
+  readonly people: number
+  /** Up to it one approver is enough. */
+  readonly autoApproveLimit: UsdMillis
+}
+
 /**
  * A refund of one payment, or of money that pays no invoice, fixed in the token that came: its merchant asked for it.
  * Refunds of orders have none of this: they are fixed in dollars.
@@ -54,6 +62,8 @@ export interface RefundTerms {
   readonly isClaimOnly: boolean
   /** Of (id, units, network, destination) as they are: another destination has none. */
   readonly approvals: ReadonlyArray<Approval>
+  /** The merchant's rules when it was opened, which it keeps; absent: they were not kept then. */
+  readonly rules?: ApprovalRules
   /** The exception that it decides; null: none. */
   readonly exceptionId: string | null
   /** Of money that pays no invoice: the transaction that brought it. Absent: a payment has it. */

@@ -11,6 +11,7 @@ import type { Aggregate, Command, InvoiceFact } from "../../invoices/plugin.ts"
 import {
   amountOfException,
   approvalBy,
+  type ApprovalRules,
   approvalsRequired,
   type Approver,
   approversOf,
@@ -21,11 +22,13 @@ import {
   type ExceptionMoney,
   newPaymentRefund,
   type PaymentRefund,
+  peopleRequired,
   portionsOf,
   type RefundCommand,
   type RefundContext,
   type RefundState,
   type RequestedAmount,
+  stricterRules,
   undecidedException
 } from "../machine.ts"
 import { auditActOf, auditActOfCovered, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
@@ -114,20 +117,29 @@ const spotValueOf = ({ catalog, prices }: RefundServices, { token: named, tokenA
   )
 }
 
+/** What the merchant's rules ask of a refund now. */
+export const approvalRules = Effect.fnUntraced(function*(
+  { members, settings }: RefundServices,
+  { environment, merchantId }: Pick<RefundState, "environment" | "merchantId">
+) {
+  const { auto_approve_limit: limit } = yield* settings.forInvoices(merchantId, environment)
+  const approvers = approversOf("refund", yield* members.list(merchantId), environment)
+  const rules: ApprovalRules = { people: peopleRequired(approvers), autoApproveLimit: usdMillis(BigInt(limit)) }
+  return rules
+})
+
 export const approveCommand = Effect.fnUntraced(function*(
   services: RefundServices,
   refund: RefundState,
   caller: RefundCaller,
   now: number
 ) {
-  const { environment, merchantId } = refund
-  const { auto_approve_limit: limit } = yield* services.settings.forInvoices(merchantId, environment)
-  const approvers = approversOf("refund", yield* services.members.list(merchantId), environment)
+  const { environment, terms } = refund
+  const rulesNow = yield* approvalRules(services, refund)
+  const rules = terms?.rules === undefined ? rulesNow : stricterRules(terms.rules, rulesNow)
   // One approver is enough whatever the price is.
-  const spot = approvers.size < 2 ? null : yield* spotValueOf(services, refund)
-  const required = approvalsRequired({ book: refund.amount, spot }, {
-    autoApproveLimit: usdMillis(BigInt(limit))
-  }, approvers)
+  const spot = rules.people < 2 ? null : yield* spotValueOf(services, refund)
+  const required = approvalsRequired({ book: refund.amount, spot }, rules)
   const approval = approvalBy("refund", caller, environment, now)
   const command: RefundCommand = { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
   return command
@@ -203,7 +215,12 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
   const covered = call.exceptionId === null ? coveredExceptions(portions, current, context.refunds) : []
   const exceptionOf = (paymentId: string) =>
     call.exceptionId ?? covered.find(({ paymentIds }) => paymentIds.has(paymentId))?.id ?? null
-  const shared = { reason: call.reason, feeBearer: call.feeBearer, isClaimOnly: destination === "claim" }
+  const shared = {
+    reason: call.reason,
+    feeBearer: call.feeBearer,
+    isClaimOnly: destination === "claim",
+    rules: yield* approvalRules(services, current.invoice)
+  }
   const made = yield* Effect.forEach(
     portions,
     Effect.fnUntraced(function*(portion) {

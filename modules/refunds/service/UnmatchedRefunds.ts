@@ -16,6 +16,7 @@ import {
 } from "../machine.ts"
 import { auditActOfNew } from "../rules.ts"
 import {
+  approvalRules,
   approveCommand,
   checkCall,
   type ExceptionRefundCall,
@@ -86,7 +87,8 @@ export const refundOfUnmatched = (services: RefundServices) =>
     return (record, now) =>
       Effect.gen(function*() {
         const refunds = yield* services.repo.ofException(record.merchantId, exception.id)
-        const refund = newUnmatchedRefund(`re_${yield* uuidV7Ahead(ahead)}`, record, request, {
+        const rules = yield* approvalRules(services, record)
+        const refund = newUnmatchedRefund(`re_${yield* uuidV7Ahead(ahead)}`, record, { ...request, rules }, {
           fees: services.fees,
           now,
           refunds

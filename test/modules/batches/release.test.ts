@@ -37,6 +37,17 @@ const releaseBy = (person: string, required = 2) =>
   ({ _tag: "Release", part: 1, statement: { ...approval(person), note: "deleted" }, required }) as const
 
 describe("a list", () => {
+  it("is released by no fewer people than had to approve it, whoever may approve by then", () => {
+    const approved = ["ada", "grace"].reduce(
+      (batch, person) => after(batch, { _tag: "Approve", approval: approval(person) }),
+      batchOf(2, 2)
+    )
+    const batch = after(approved, { _tag: "Export", part: 1, export: exportOf("csv", null, 1n) })
+    const once = after(batch, releaseBy("ada", 1), week)
+    assert.strictEqual(once.parts[0]!.status, "out")
+    assert.strictEqual(after(once, releaseBy("grace", 1), week).parts[0]!.status, "released")
+  })
+
   it("is released by as many people as there are, each counted once, and not earlier than after 7 days", () => {
     const batch = givenOut()
     assert.strictEqual(refusal(batch, releaseBy("ada"), week - 1), "INVALID_TRANSITION")

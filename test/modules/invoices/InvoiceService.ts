@@ -40,6 +40,7 @@ import { plugin as settingsPlugin } from "../../../modules/settings/plugin.ts"
 import { migrations as tokenMigrations, tables as tokenTables } from "../../../modules/tokens/migrations.ts"
 import { TokenPolicies } from "../../../modules/tokens/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
+import type { Members } from "../../../runtime/Members.ts"
 import { type AllocatedTarget, Chains, type JournalEntry, type TransactionReading } from "../../../runtime/Chains.ts"
 import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
@@ -282,6 +283,7 @@ export const invoiceServiceOn = (
     | Keys
     | InvoiceHooks
     | Invoices
+    | Members
     | MerchantClock
     | Payments
     | PayorApi

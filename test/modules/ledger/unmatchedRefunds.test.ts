@@ -171,7 +171,8 @@ const resolve = (roll: RandomNumbers, world: World): World => {
     reason: "other",
     feeBearer: roll(2) === 0 ? "payor" : "merchant",
     isClaimOnly: false,
-    exceptionId: record.exception.id
+    exceptionId: record.exception.id,
+    rules: { people: 1, autoApproveLimit: usdMillis(0n) }
   }, { fees, now, refunds })
   assert(!isPublicError(refund), "an open exception has no refund that stands")
   return commit(world, { _tag: "Resolve", resolution: { ...resolution, refundId: refund.id } }, [refund])

@@ -13,6 +13,7 @@ import type { PublicError } from "../../../schemas/Errors.ts"
 import { collector, keylessDeployer, payer } from "../../../modules/chains/evm/Contracts.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
+import { type Member, Members, soleOwner } from "../../../runtime/Members.ts"
 import { Refund } from "../../../schemas/Refund.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import type { Answer } from "../../support/Api.ts"
@@ -243,6 +244,29 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.strictEqual(waiting.status, "awaiting_destination", "nobody approves an unknown address")
       refused(yield* wallet.call(`${path}/${waiting.id}/approve`, post({})), 409, "INVALID_TRANSITION")
     }))
+
+  it.effect("need as many people as when they were opened, whoever leaves and however the limit is raised", () =>
+    Effect.gen(function*() {
+      const { made, wallet } = yield* paid(10n)
+      const team: Array<Member> = [soleOwner, { person: "per_ines", role: "admin" }]
+      yield* (yield* Members).register({
+        find: () => Effect.succeed(soleOwner),
+        list: () => Effect.sync(() => [...team]),
+        actorsOf: () => Effect.succeed([])
+      })
+      const setLimit = (limit: number) =>
+        wallet.ok("/api/v1/merchant/settings", { method: "PATCH", body: { auto_approve_limit: limit } })
+      const part = { amount_mode: "custom", amount: 1_000, destination }
+      yield* setLimit(0)
+      const twoPeople = (yield* made({ ...part, auto_approve: true }, wallet)).data
+      assert.strictEqual(twoPeople.status, "pending_approval")
+      team.pop()
+      yield* setLimit(500_000)
+      const approved = (id: string) =>
+        Effect.map(wallet.ok(`${path}/${id}/approve`, post({})), ({ data }) => data.status)
+      assert.strictEqual(yield* approved(twoPeople.id), "pending_approval")
+      assert.strictEqual(yield* approved((yield* made(part, wallet)).data.id), "processing")
+    }).pipe(Effect.scoped))
 
   it.effect("of many calls at once never come to more than was received", () =>
     Effect.gen(function*() {

@@ -18,6 +18,7 @@ import {
   isActive,
   newPaymentRefund,
   type PaymentRefund,
+  peopleRequired,
   portionLeft,
   portionsOf,
   proofOf,
@@ -100,11 +101,13 @@ const wish = (mode: RefundAmountMode, more: Partial<RequestedAmount> = {}): Requ
   ...more
 })
 
+const rules = { people: 1, autoApproveLimit: usdMillis(0n) }
+
 let ids = 0
 const opened = (till: Till, request: RequestedAmount): Till => {
   const portions = portionsOf(request, till.invoice, till.refunds)
   if (isPublicError(portions)) return till
-  const shared = { reason: "other", feeBearer: "merchant", isClaimOnly: false, exceptionId: null } as const
+  const shared = { reason: "other", feeBearer: "merchant", isClaimOnly: false, exceptionId: null, rules } as const
   const refunds = portions.map((portion) => newPaymentRefund(`re_${++ids}`, portion, shared, contextOf(till)))
   return {
     ...till,
@@ -346,7 +349,7 @@ describe("portions of payments", () => {
     const payment = paymentOf(0, 700n, 3_000n, 2)
     const till: Till = { invoice: aggregateOf([payment]), refunds: [] }
     const [portion] = portionsOf(wish("full"), till.invoice, []) as ReadonlyArray<never>
-    const shared = { reason: "other", feeBearer: "payor", isClaimOnly: false, exceptionId: null } as const
+    const shared = { reason: "other", feeBearer: "payor", isClaimOnly: false, exceptionId: null, rules } as const
     const refund = newPaymentRefund("re_1", portion!, shared, contextOf(till)) as RefundState
     assert.deepStrictEqual([refund.fee, refund.terms!.feeUnits, sentUnits(refund.terms!)], [20n, 5n, 695n])
   })
@@ -378,8 +381,7 @@ describe("approvals", () => {
   const needed = (book: bigint, spot: bigint | null, people: ReadonlyArray<Member>) =>
     approvalsRequired(
       { book: usdMillis(book), spot: spot === null ? null : usdMillis(spot) },
-      limit,
-      approversOf("refund", people, "mainnet")
+      { ...limit, people: peopleRequired(approversOf("refund", people, "mainnet")) }
     )
 
   it("are by two people where two may approve, and by one up to the limit", () => {
