@@ -11,6 +11,8 @@ export interface Member {
   /** `firstOwner` of schemas/Roles.ts, or `per_<uuid>`. */
   readonly person: string
   readonly role: Role
+  /** Epoch seconds from which on they may move money on mainnet, by whatever they sign in; absent: at any time. */
+  readonly moneyFrom?: number
 }
 
 export interface MemberDirectory {

@@ -1329,6 +1329,7 @@ CREATE TABLE members (
   is_first boolean NOT NULL,
   proposal json,
   joined_at bigint NOT NULL,
+  money_from bigint NOT NULL,
   CONSTRAINT members_pkey PRIMARY KEY (id),
   CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'admin'::text, 'developer'::text, 'support'::text, 'accountant'::text, 'viewer'::text]))),
   CONSTRAINT members_status_check CHECK ((status = ANY (ARRAY['active'::text, 'removed'::text])))

@@ -268,14 +268,14 @@ export interface paths {
         post?: never;
         /**
          * Remove a member
-         * @description Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed as one is made: see the change of a role.
+         * @description Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner or an admin is removed as one is made: see the change of a role.
          */
         delete: operations["team.removeMember"];
         options?: never;
         head?: never;
         /**
          * Give a member another role
-         * @description Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, what makes or unmakes an owner is done when a second owner sends the same call within 24 hours: until then it stands in `pending_change`.
+         * @description Ends the member's sessions. The only owner stays one. Where real money is served, what makes or unmakes an owner or an admin, who approve, stands in `pending_change` first: where two owners exist, until a second one sends the same call within 24 hours; where only admins are beside the owner, until the owner sends it again after 24 hours. The role that the member has ends what is pending.
          */
         patch: operations["team.changeMember"];
         trace?: never;
@@ -334,7 +334,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Approve an invitation of an owner
+         * Approve an invitation of an owner or an admin
          * @description By an owner other than the one who made it.
          */
         post: operations["team.approveInvitation"];
@@ -5567,7 +5567,7 @@ export interface components {
                 role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
                 email: string | null;
                 /**
-                 * @description `waiting`: for the approval of a second owner
+                 * @description `waiting`: for the approval of another owner
                  * @enum {string}
                  */
                 status: "waiting" | "open" | "accepted" | "revoked" | "expired";
@@ -11625,7 +11625,7 @@ export interface components {
             role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
             email: string | null;
             /**
-             * @description `waiting`: for the approval of a second owner
+             * @description `waiting`: for the approval of another owner
              * @enum {string}
              */
             status: "waiting" | "open" | "accepted" | "revoked" | "expired";
@@ -11694,11 +11694,13 @@ export interface components {
             role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
             /** @description Whose wallets and keys were there before the team was */
             is_first_owner: boolean;
-            /** @description What one owner wants and a second must send as well, where real money is served */
+            /** @description What one owner wants and may not do alone at once, where real money is served */
             pending_change: {
                 /** @description The role to come; null: removal */
                 role: ("owner" | "admin" | "developer" | "support" | "accountant" | "viewer") | null;
                 proposed_by: string | null;
+                /** @description From when on the owner who proposed it may do it alone, by the same call; null: another owner must */
+                alone_from: number | null;
                 /** @example 1766320496 */
                 expires_at: number;
             } | null;

@@ -80,8 +80,13 @@ const memberFields = {
   pending_change: Schema.NullOr(Schema.Struct({
     role: Schema.NullOr(Role).annotate({ description: "The role to come; null: removal" }),
     proposed_by: Schema.NullOr(MemberId),
+    alone_from: Schema.NullOr(EpochSeconds).annotate({
+      description: "From when on the owner who proposed it may do it alone, by the same call; null: another owner must"
+    }),
     expires_at: EpochSeconds
-  })).annotate({ description: "What one owner wants and a second must send as well, where real money is served" }),
+  })).annotate({
+    description: "What one owner wants and may not do alone at once, where real money is served"
+  }),
   joined_at: EpochSeconds
 }
 
@@ -113,7 +118,7 @@ const invitationFields = {
   role: Role,
   email: Schema.NullOr(Schema.String),
   status: Schema.Literals(["waiting", "open", "accepted", "revoked", "expired"]).annotate({
-    description: "`waiting`: for the approval of a second owner"
+    description: "`waiting`: for the approval of another owner"
   }),
   created_at: EpochSeconds,
   expires_at: EpochSeconds
@@ -257,9 +262,10 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Give a member another role",
     description:
-      "Ends the member's sessions. The only owner stays one. Where real money is served and two owners exist, "
-      + "what makes or unmakes an owner is done when a second owner sends the same call within 24 hours: until then it "
-      + "stands in `pending_change`."
+      "Ends the member's sessions. The only owner stays one. Where real money is served, what makes or unmakes an owner "
+      + "or an admin, who approve, stands in `pending_change` first: where two owners exist, until a second one sends "
+      + "the same call within 24 hours; where only admins are beside the owner, until the owner sends it again after 24 "
+      + "hours. The role that the member has ends what is pending."
   })),
   HttpApiEndpoint.delete("removeMember", "/members/:id", {
     params: { id: PathId },
@@ -275,8 +281,8 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove a member",
     description:
-      "Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner is removed "
-      + "as one is made: see the change of a role."
+      "Ends its sessions and unlinks its wallets. The API keys that it made go on as yours. An owner or an admin "
+      + "is removed as one is made: see the change of a role."
   })),
   HttpApiEndpoint.get("invitations", "/invitations", {
     query,
@@ -317,7 +323,7 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
       ...personErrors
     )
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
-    summary: "Approve an invitation of an owner",
+    summary: "Approve an invitation of an owner or an admin",
     description: "By an owner other than the one who made it."
   }))
 )

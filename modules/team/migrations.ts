@@ -42,7 +42,8 @@ export const migrations: Migrations = {
       status text NOT NULL CHECK (status IN ('active', 'removed')),
       is_first boolean NOT NULL,
       proposal json,
-      joined_at bigint NOT NULL
+      joined_at bigint NOT NULL,
+      money_from bigint NOT NULL
     )`
     yield* sql`CREATE UNIQUE INDEX members_by_person ON members (merchant_id, person)`
     yield* sql`CREATE UNIQUE INDEX members_first ON members (merchant_id) WHERE is_first`

@@ -19,6 +19,7 @@ import {
   approve,
   type Caller,
   changeMember,
+  invitationPage,
   type InvitationRequest,
   type InvitationWithToken,
   invite,
@@ -187,7 +188,7 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
           Effect.map(viewsOf(context, query.merchantId, found), (views) => ({ found: views, hasMore }))
       ),
     changeMember: (caller, id, role, call) => changeMember(context, caller, id, role, call),
-    invitations: repo.invitationPage,
+    invitations: (query) => invitationPage(context, query),
     invite: (caller, request, call) => invite(context, caller, request, call),
     revokeInvitation: (caller, id, call) => revokeInvitation(context, caller, id, call),
     approveInvitation: (caller, id, call) => approve(context, caller, id, call),

@@ -196,7 +196,7 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
     session: session.id,
     apiVersion: newestVersion,
     endsAtMillis: claims.expiresAt * 1000,
-    moneyFrom: wallet.moneyFrom,
+    moneyFrom: Math.max(wallet.moneyFrom, member.moneyFrom ?? 0),
     role: member.role,
     permissions: allPermissions,
     person: member.person

@@ -14,6 +14,7 @@ export const memberObject = ({ member, person, proposedBy }: MemberView) => ({
   pending_change: member.proposal === null ? null : {
     role: member.proposal.role,
     proposed_by: proposedBy === null ? null : MemberId.make(proposedBy),
+    alone_from: member.proposal.aloneFrom ?? null,
     expires_at: member.proposal.expiresAt
   },
   joined_at: member.joinedAt

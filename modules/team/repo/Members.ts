@@ -32,7 +32,8 @@ export const memberWrite = (member: MemberState): Write => ({
     status: member.status,
     is_first: member.isFirst,
     proposal: member.proposal,
-    joined_at: member.joinedAt
+    joined_at: member.joinedAt,
+    money_from: member.moneyFrom
   }
 })
 
@@ -75,6 +76,7 @@ interface MemberRow {
   readonly is_first: boolean
   readonly proposal: Proposal | null
   readonly joined_at: bigint
+  readonly money_from: bigint
 }
 
 interface InvitationRow {
@@ -112,6 +114,7 @@ const memberStateOf = (row: MemberRow): MemberState => ({
   isFirst: row.is_first,
   proposal: row.proposal,
   joinedAt: Number(row.joined_at),
+  moneyFrom: Number(row.money_from),
   version: Number(row.version)
 })
 

@@ -1,20 +1,25 @@
 /** Who is a member of a merchant in which role, and what becomes of that. Pure. Times are epoch seconds. */
 import type { Member } from "../../../runtime/Members.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { firstOwner, type Role } from "../../../schemas/Roles.ts"
+import { firstOwner, type Role, roleHas } from "../../../schemas/Roles.ts"
 
-/** Seconds for which a change of owners waits for a second one. */
+/** Seconds for which a change waits for another owner, or before the same owner may do it alone. */
 export const proposalSeconds = 86_400
+
+/** Seconds within which whoever may do a change alone after a day does it. */
+const aloneSeconds = 604_800
 
 /** Members that a merchant may have, and invitations that may be open. */
 export const maximumMembers = 200
 
-/** What one owner wants of a member, and another must want too. */
+/** What one owner wants of a member, and may not do at once alone. */
 export interface Proposal {
   /** The role to come; null: to be removed. */
   readonly role: Role | null
   /** The person, as `Member.person` names it. */
   readonly proposedBy: string
+  /** From when on the same owner may do it; null: another one must. */
+  readonly aloneFrom: number | null
   readonly expiresAt: number
 }
 
@@ -30,13 +35,16 @@ export interface MemberState {
   readonly isFirst: boolean
   readonly proposal: Proposal | null
   readonly joinedAt: number
+  /** From when on the member may move money on mainnet, by whatever it signs in. */
+  readonly moneyFrom: number
   readonly version: number
 }
 
 /** A member as people are counted: the first owner under the name that was its before it was known. */
-export const memberOf = ({ isFirst, person, role }: MemberState): Member => ({
+export const memberOf = ({ isFirst, moneyFrom, person, role }: MemberState): Member => ({
   person: isFirst ? firstOwner : person,
-  role
+  role,
+  moneyFrom
 })
 
 export interface NewMember {
@@ -45,6 +53,7 @@ export interface NewMember {
   readonly person: string
   readonly role: Role
   readonly isFirst: boolean
+  readonly moneyFrom: number
 }
 
 /** A member as it begins; `before` is the row of somebody who was one before. */
@@ -60,6 +69,10 @@ export const newMember = (member: NewMember, before: MemberState | undefined, no
 const ownersOf = (members: ReadonlyArray<MemberState>): ReadonlyArray<MemberState> =>
   members.filter(({ role, status }) => status === "active" && role === "owner")
 
+/** Whether a role may approve that real money goes out; null: nobody's. */
+const isApproving = (role: Role | null): boolean =>
+  role !== null && (roleHas(role, "refunds:approve", "mainnet") || roleHas(role, "batches:approve", "mainnet"))
+
 /** What is to become of a member: another role, or null: removed. */
 export interface MemberChange {
   readonly target: MemberState
@@ -68,20 +81,24 @@ export interface MemberChange {
   readonly by: string
 }
 
-/** Whether a change is about who owns the merchant. */
-const concernsOwners = (before: Role | null, after: Role | null): boolean => before === "owner" || after === "owner"
+/** What a change needs beside the owner who wants it: nothing, another owner, or that a day passes. */
+export type Consent = "none" | "second_owner" | "day"
 
 /**
- * Whether an owner alone may not do it: where real money is served and two owners exist, both must want what makes or
- * unmakes an owner. Whoever gives up being one needs nobody.
+ * What a change needs that makes or unmakes somebody who approves. With real money one owner alone could else put others
+ * in the place of those who must approve too. Where two owners exist, both must want it. Where only admins are beside
+ * the owner, a day must pass in which they see it. Whoever gives up a role of its own needs nobody.
  */
-export const needsSecondOwner = (
+export const consentTo = (
   members: ReadonlyArray<MemberState>,
   { role, target, by }: { readonly target: MemberState | null; readonly role: Role | null; readonly by: string },
   servesMainnet: boolean
-): boolean =>
-  servesMainnet && ownersOf(members).length > 1 && concernsOwners(target?.role ?? null, role)
-  && (target === null || memberOf(target).person !== by)
+): Consent => {
+  const concernsApprovers = isApproving(target?.role ?? null) || isApproving(role)
+  if (!servesMainnet || !concernsApprovers || (target !== null && memberOf(target).person === by)) return "none"
+  if (ownersOf(members).length > 1) return "second_owner"
+  return members.filter((member) => member.status === "active" && isApproving(member.role)).length > 1 ? "day" : "none"
+}
 
 /**
  * Whose the keys of a removed member become: those of who removes it, or of another owner where it removes itself or
@@ -94,8 +111,9 @@ export const keyRecipient = (members: ReadonlyArray<MemberState>, target: Member
   return recipient === undefined ? by : memberOf(recipient).person
 }
 
+/** What a call comes to: the change is done, or kept as a proposal, or a proposal ends. */
 export interface ChangeDecision {
-  readonly isApplied: boolean
+  readonly act: "apply" | "propose" | "withdraw"
   readonly member: MemberState
 }
 
@@ -103,25 +121,48 @@ const lastOwner = publicError("INVALID_TRANSITION", {
   message: "This is the only owner of the merchant: make somebody else an owner first"
 })
 
-const applied = (target: MemberState, role: Role | null): MemberState => ({
+const withChange = (target: MemberState, role: Role | null): MemberState => ({
   ...target,
   ...(role === null ? { status: "removed" as const } : { role }),
   proposal: null,
   version: target.version + 1
 })
 
+/** The proposal of the very same change, while it is open. */
+const openProposal = ({ role, target: { proposal } }: MemberChange, now: number): Proposal | undefined =>
+  proposal !== null && proposal.role === role && now < proposal.expiresAt ? proposal : undefined
+
 /** Whether another owner, who is one still, wants the same already. */
-const isWantedBefore = (
+const isProposedByAnotherOwner = (
   members: ReadonlyArray<MemberState>,
-  { target: { proposal }, role, by }: MemberChange,
+  change: MemberChange,
   now: number
-): boolean =>
-  proposal !== null && proposal.role === role && proposal.proposedBy !== by && now < proposal.expiresAt
-  && ownersOf(members).some((owner) => memberOf(owner).person === proposal.proposedBy)
+): boolean => {
+  const proposal = openProposal(change, now)
+  return proposal !== undefined && proposal.proposedBy !== change.by
+    && ownersOf(members).some((owner) => memberOf(owner).person === proposal.proposedBy)
+}
+
+const newProposal = ({ by, role }: MemberChange, consent: "second_owner" | "day", now: number): Proposal => ({
+  role,
+  proposedBy: by,
+  aloneFrom: consent === "day" ? now + proposalSeconds : null,
+  expiresAt: now + (consent === "day" ? aloneSeconds : proposalSeconds)
+})
+
+/** Why the owner who proposed a change does not do it now. */
+const tooEarly = ({ aloneFrom }: Proposal): PublicError =>
+  publicError("APPROVER_MUST_DIFFER", {
+    message: aloneFrom === null
+      ? "Another owner must send the same call: you have already"
+      : "Others may approve money too, so this waits a day: send the same call again from details.allowed_from on",
+    ...(aloneFrom === null ? {} : { details: { allowed_from: aloneFrom } })
+  })
 
 /**
- * What becomes of a member. At least one owner remains; where a second owner must want it, the first call is kept as a
- * proposal and the second, by another owner, does it. Undefined: it is so already.
+ * What becomes of a member. At least one owner remains. What needs more than one owner ({@link consentTo}) is kept as a
+ * proposal, until another owner sends the same or a day has passed; the role that the member has ends the proposal.
+ * Undefined: it is so already.
  */
 export const decideChange = (
   members: ReadonlyArray<MemberState>,
@@ -130,22 +171,23 @@ export const decideChange = (
   now: number
 ): ChangeDecision | PublicError | undefined => {
   const { by, role, target } = change
-  if (target.role === role) return undefined
-  if (target.role === "owner" && ownersOf(members).length === 1) return lastOwner
-  if (!needsSecondOwner(members, change, servesMainnet) || isWantedBefore(members, change, now)) {
-    return { isApplied: true, member: applied(target, role) }
+  if (target.role === role) {
+    return target.proposal === null ? undefined : { act: "withdraw", member: withChange(target, role) }
   }
-  const { proposal } = target
-  if (proposal !== null && proposal.role === role && proposal.proposedBy === by && now < proposal.expiresAt) {
-    return publicError("APPROVER_MUST_DIFFER", { message: "Another owner must send the same call: you have already" })
+  if (target.role === "owner" && ownersOf(members).length === 1) return lastOwner
+  const consent = consentTo(members, change, servesMainnet)
+  if (consent === "none" || isProposedByAnotherOwner(members, change, now)) {
+    return { act: "apply", member: withChange(target, role) }
+  }
+  const own = openProposal(change, now)
+  if (own?.proposedBy === by && (consent === "second_owner" || own.aloneFrom !== null)) {
+    return consent === "day" && own.aloneFrom !== null && now >= own.aloneFrom
+      ? { act: "apply", member: withChange(target, role) }
+      : tooEarly(consent === "day" ? own : { ...own, aloneFrom: null })
   }
   return {
-    isApplied: false,
-    member: {
-      ...target,
-      proposal: { role, proposedBy: by, expiresAt: now + proposalSeconds },
-      version: target.version + 1
-    }
+    act: "propose",
+    member: { ...target, proposal: newProposal(change, consent, now), version: target.version + 1 }
   }
 }
 
@@ -160,13 +202,31 @@ export interface InvitationState {
   readonly status: "open" | "accepted" | "revoked"
   /** Who made it, as `Member.person` names it. */
   readonly invitedBy: string
-  /** Whether a second owner must approve it first. */
+  /** Whether another owner must approve it first. */
   readonly needsApproval: boolean
   readonly approvedBy: string | null
   readonly tokenHash: string
   readonly createdAt: number
   readonly expiresAt: number
   readonly version: number
+}
+
+/**
+ * The invitation as the owners of now see it: it needs approval too where another owner joined since, and the approval of
+ * somebody who is no owner any more is none.
+ */
+export const withConsent = (
+  invitation: InvitationState,
+  members: ReadonlyArray<MemberState>,
+  servesMainnet: boolean
+): InvitationState => {
+  const { approvedBy, invitedBy, needsApproval, role } = invitation
+  const consent = consentTo(members, { target: null, role, by: invitedBy }, servesMainnet)
+  return {
+    ...invitation,
+    needsApproval: needsApproval || consent === "second_owner",
+    approvedBy: ownersOf(members).some((owner) => memberOf(owner).person === approvedBy) ? approvedBy : null
+  }
 }
 
 /** How an invitation is shown. */

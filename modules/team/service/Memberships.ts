@@ -7,9 +7,10 @@ import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { firstOwner, type Role } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
-import { invitationWrite, memberWrite, personWrite, sessionWrite } from "../repo.ts"
+import { invitationWrite, memberWrite, type PageQuery, personWrite, sessionWrite } from "../repo.ts"
 import {
   approveInvitation,
+  consentTo,
   decideChange,
   endInvitation,
   endSession,
@@ -20,11 +21,12 @@ import {
   maximumMembers,
   memberOf,
   type MemberState,
-  needsSecondOwner,
+  moneyFromAfterLink,
   newMember,
   newPerson,
   normalEmail,
-  type PersonState
+  type PersonState,
+  withConsent
 } from "../rules.ts"
 import { draftFirstOwner, newMemberId, newPersonId } from "./People.ts"
 import { draftLink, type OneTimeLink } from "./SignIn.ts"
@@ -156,12 +158,16 @@ export const changeMember = (
         context,
         caller,
         cause,
-        decision.isApplied ? `member.${verb}` : `member.propose_${verb}`,
+        decision.act === "apply"
+          ? `member.${verb}`
+          : decision.act === "propose"
+          ? `member.propose_${verb}`
+          : "member.withdraw_proposal",
         { object: "team_member", id },
         { role: target.role },
         role === null ? {} : { role }
       )
-      const over = decision.isApplied ? yield* endWrites(context, caller, members, member, cause) : []
+      const over = decision.act === "apply" ? yield* endWrites(context, caller, members, member, cause) : []
       yield* append(
         context,
         caller.merchantId,
@@ -212,7 +218,7 @@ export const invite = (
         email: email === null ? null : normalEmail(email),
         status: "open",
         invitedBy: by,
-        needsApproval: needsSecondOwner(members, { target: null, role, by }, servesMainnet(context)),
+        needsApproval: consentTo(members, { target: null, role, by }, servesMainnet(context)) === "second_owner",
         approvedBy: null,
         tokenHash: hashOf(context, "invitation", token),
         createdAt: now,
@@ -240,11 +246,21 @@ export const invite = (
     })
   )
 
-const requireInvitation = ({ repo }: TeamContext, merchantId: number, id: string) =>
-  Effect.flatMap(repo.invitation(merchantId, id), (invitation) =>
-    invitation === undefined
-      ? Effect.fail(publicError("NOT_FOUND", { message: "No such invitation" }))
-      : Effect.succeed(invitation))
+const requireInvitation = Effect.fnUntraced(function*(context: TeamContext, merchantId: number, id: string) {
+  const invitation = yield* context.repo.invitation(merchantId, id)
+  if (invitation === undefined) return yield* publicError("NOT_FOUND", { message: "No such invitation" })
+  return withConsent(invitation, yield* context.repo.members(merchantId), servesMainnet(context))
+})
+
+/** A page of invitations, as the owners of now see them. */
+export const invitationPage = Effect.fnUntraced(function*(context: TeamContext, query: PageQuery) {
+  const { found, hasMore } = yield* context.repo.invitationPage(query)
+  const members = yield* context.repo.members(query.merchantId)
+  return {
+    found: found.map((invitation) => withConsent(invitation, members, servesMainnet(context))),
+    hasMore
+  }
+})
 
 /** Revoking twice is the same as once. */
 export const revokeInvitation = (
@@ -281,7 +297,7 @@ export const revokeInvitation = (
     })
   )
 
-/** A second owner's word for an invitation that makes an owner. */
+/** Another owner's word for an invitation that makes somebody who approves. */
 export const approve = (
   context: TeamContext,
   caller: Caller,
@@ -326,15 +342,17 @@ const requireOpenInvitation = Effect.fnUntraced(function*(context: TeamContext, 
   const found = isToken(token)
     ? yield* context.repo.invitationByToken(hashesOf(context, "invitation", token))
     : undefined
-  const status = found === undefined ? "revoked" : invitationStatusAt(found, now)
+  if (found === undefined) return yield* invitationInvalid
+  const members = yield* context.repo.members(found.merchantId)
+  const invitation = withConsent(found, members, servesMainnet(context))
+  const status = invitationStatusAt(invitation, now)
   if (status === "waiting") {
     return yield* publicError("APPROVAL_REQUIRED", { message: "Another owner must approve this invitation first" })
   }
-  if (found === undefined || status !== "open") return yield* invitationInvalid
+  if (status !== "open") return yield* invitationInvalid
   // Whoever was removed since brings nobody in any more.
-  const members = yield* context.repo.members(found.merchantId)
-  const inviter = members.find((member) => memberOf(member).person === found.invitedBy)
-  return inviter?.role === "owner" ? { invitation: found, members } : yield* invitationInvalid
+  const inviter = members.find((member) => memberOf(member).person === invitation.invitedBy)
+  return inviter?.role === "owner" ? { invitation, members } : yield* invitationInvalid
 })
 
 /** Who accepts: somebody who is signed in, or a new person by its name. */
@@ -371,7 +389,8 @@ const acceptOnce = Effect.fnUntraced(function*(context: TeamContext, token: stri
       merchantId,
       person: person.id,
       role: invitation.role,
-      isFirst: false
+      isFirst: false,
+      moneyFrom: moneyFromAfterLink({ isFirstOwner: false, servesMainnet: servesMainnet(context) }, now)
     },
     before,
     now

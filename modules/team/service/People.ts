@@ -32,7 +32,7 @@ export const draftFirstOwner = Effect.fnUntraced(function*(
   if (before !== undefined) return { member: before, writes: [] } satisfies MemberDraft
   const person = newPerson(yield* newPersonId, "Owner", merchant.email, now)
   const member = newMember(
-    { id: yield* newMemberId, merchantId: merchant.id, person: person.id, role: "owner", isFirst: true },
+    { id: yield* newMemberId, merchantId: merchant.id, person: person.id, role: "owner", isFirst: true, moneyFrom: 0 },
     undefined,
     now
   )

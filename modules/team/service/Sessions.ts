@@ -178,7 +178,7 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
     session: session.id,
     apiVersion: newestVersion,
     endsAtMillis: endOf(session) * 1000,
-    moneyFrom: session.moneyFrom,
+    moneyFrom: Math.max(session.moneyFrom, member.moneyFrom),
     role: member.role,
     permissions: allPermissions,
     person: memberOf(member).person

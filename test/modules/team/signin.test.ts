@@ -135,7 +135,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
       const { session } = yield* byWallet(proof)
       assert.strictEqual(session.method, "wallet")
       assert.strictEqual(yield* outcome(byWallet(proof)), "NONCE_INVALID")
-      assert.deepStrictEqual(yield* (yield* Members).find(merchant, null), { person: "owner", role: "owner" })
+      assert.deepInclude(yield* (yield* Members).find(merchant, null), { person: "owner", role: "owner" })
       const again = yield* signInByLink(merchant)
       assert.strictEqual(again.session.person, session.person)
       const stranger = newAddress()
@@ -276,6 +276,7 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("where real mo
       assert.strictEqual((yield* signInByWallet).session.moneyFrom, admin.session.moneyFrom + 60)
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE sign_in_wallets SET money_from = money_from - ${day + 60} WHERE merchant_id = ${merchant}`
+      yield* sql`UPDATE members SET money_from = money_from - ${day + 60} WHERE merchant_id = ${merchant}`
       const later = yield* signInByWallet
       assert.strictEqual(yield* codeAs(later.session, merchant, "POST", "/api-keys", newKey), "200")
     }))
