@@ -3,12 +3,13 @@ import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { credentialOf } from "../../runtime/http/Authentication.ts"
-import { CurrentPrincipal, type Grant } from "../../runtime/Http.ts"
+import { type Grant, requirePerson } from "../../runtime/Http.ts"
+import { objectionToRight, requireRight } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
-import { firstOwner, mayDo } from "../../schemas/Roles.ts"
+import { firstOwner } from "../../schemas/Roles.ts"
 import { Sessions, Wallets } from "./actor.ts"
 import type { IssuedChallenge } from "./actor/Challenges.ts"
 import type { Tokens } from "./actor/SessionCalls.ts"
@@ -87,20 +88,14 @@ export const signInHandlers = Operations.group(
   })
 )
 
-/** Only a person decides who else signs in: a key that leaked must not become an owner. */
-const requireWallet = Effect.flatMap(CurrentPrincipal, (principal) =>
-  principal.kind === "wallet"
-    ? Effect.succeed(principal)
-    : Effect.fail(
-      publicError("CREDENTIAL_NOT_ALLOWED", { message: "This call takes the token of a wallet, not an API key" })
-    ))
-
 /** Null stands for the first owner, whose wallets were there before anybody knew the people of merchants. */
 const personOf = ({ person }: Grant): string | null => person === firstOwner ? null : person
 
-/** Everybody manages the wallets they sign in by, and who manages the team those of all. */
-const isManagedBy = (caller: Grant) => (wallet: WalletState): boolean =>
-  mayDo(caller, "team:write", caller.environment) || wallet.person === personOf(caller)
+const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person === personOf(caller)
+
+/** Everybody sees the wallets they sign in by, and who manages the team those of all. */
+const isShownTo = (caller: Grant) => (wallet: WalletState): boolean =>
+  isOwn(caller, wallet) || objectionToRight(caller, "team:write") === undefined
 
 export const walletHandlers = Operations.group(
   IdentityApi,
@@ -112,22 +107,22 @@ export const walletHandlers = Operations.group(
       .handle(
         "list",
         Effect.fnUntraced(function*() {
-          const caller = yield* requireWallet
-          const found = (yield* wallets.list(caller.merchantId)).filter(isManagedBy(caller))
+          const caller = yield* requirePerson
+          const found = (yield* wallets.list(caller.merchantId)).filter(isShownTo(caller))
           return ok({ object: "list" as const, data: found.map(walletOnWire), has_more: false as const })
         })
       )
       .handle(
         "nonce",
         Effect.fnUntraced(function*({ payload }) {
-          const { merchantId } = yield* requireWallet
+          const { merchantId } = yield* requirePerson
           return nonceOnWire(yield* wallets.issue(merchantId, payload.network, payload.address))
         })
       )
       .handle(
         "link",
         Effect.fnUntraced(function*({ payload }) {
-          const caller = yield* requireWallet
+          const caller = yield* requirePerson
           const servesMainnet = settings.environments.includes("mainnet")
           const holder = holderOf(personOf(caller), caller.moneyFrom ?? 0, servesMainnet, yield* nowSeconds)
           return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder)))
@@ -136,8 +131,14 @@ export const walletHandlers = Operations.group(
       .handle(
         "unlink",
         Effect.fnUntraced(function*({ params }) {
-          const caller = yield* requireWallet
-          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, isManagedBy(caller))))
+          const caller = yield* requirePerson
+          const [wallet] = (yield* wallets.list(caller.merchantId)).filter(({ id }) => id === params.id)
+          // Whoever came by a link or a recovery must not shut the others out before they can react.
+          if (wallet !== undefined && !isOwn(caller, wallet) && isShownTo(caller)(wallet)) {
+            yield* requireRight("team:write")
+          }
+          const isTheirs = (found: WalletState) => isShownTo(caller)(found) && found.person === wallet?.person
+          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, isTheirs)))
         })
       )
   })

@@ -340,6 +340,21 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("where real mo
       assert.deepStrictEqual(yield* rolesOf(merchant), ["owner", "owner", "owner"])
     }))
 
+  it.effect("who still waits unlinks no wallet of somebody else", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const { id } = yield* linkWallet(owner.session, merchant, newAddress())
+      const second = yield* newColleague(owner.session, merchant, "owner")
+      const own = yield* linkWallet(second.session, merchant, newAddress())
+      const unlinked = (wallet: string) => codeAs(second.session, merchant, "DELETE", `/auth/wallets/${wallet}`)
+      assert.strictEqual(yield* unlinked(id), "403 PERMISSION_DENIED")
+      assert.strictEqual(yield* unlinked(own.id), "200")
+      yield* endWaits(merchant)
+      yield* linkWallet(second.session, merchant, newAddress())
+      assert.strictEqual(yield* unlinked(id), "200")
+    }))
+
   it.effect("an owner whom only an admin can stop waits a day before the admin is one no more", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
