@@ -1426,6 +1426,7 @@ CREATE TABLE team_sessions (
   version bigint NOT NULL,
   person text NOT NULL,
   method text NOT NULL,
+  passkey text,
   read_hash text NOT NULL,
   act_hash text NOT NULL,
   status text NOT NULL,

@@ -23,6 +23,7 @@ import {
   verifyAccessToken
 } from "./actor/SessionCalls.ts"
 import {
+  endPersonSessions,
   linkByName,
   linkByProof,
   linkedOf,
@@ -143,6 +144,8 @@ export class PersonWallets extends Context.Service<PersonWallets, {
   ) => Effect.Effect<{ readonly wallet: WalletState; readonly writes: ReadonlyArray<Write> }, PublicError>
   /** The wallets by which a person signs in for a merchant; null: the first owner. */
   readonly ofPerson: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<WalletState>>
+  /** The rows that end the sessions of those wallets, because their person recovered by a code. */
+  readonly endSessionWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
   /** The rows that unlink them and end their sessions. */
   readonly unlinkWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
 }>()("tillwire/modules/identity/PersonWallets") {
@@ -157,6 +160,7 @@ export class PersonWallets extends Context.Service<PersonWallets, {
             context.repo.wallets(merchantId),
             (wallets) => wallets.filter((wallet) => wallet.person === person)
           ),
+        endSessionWrites: (merchantId, person) => endPersonSessions(context, merchantId, person),
         unlinkWrites: (merchantId, person) => unlinkPersonWrites(context, merchantId, person)
       }))
   )

@@ -88,8 +88,11 @@ export interface Account {
 /** The unique name of an account: one wallet row for the whole deployment. */
 export const accountName = ({ family, address, chainId }: Account): string => `${family} ${chainId ?? "-"} ${address}`
 
-/** Why a session ended: its holder asked, a refresh token used twice, its wallet unlinked, or newer sessions. */
-export type EndReason = "logout" | "reused" | "unlinked" | "displaced"
+/**
+ * Why a session ended: its holder asked, a refresh token used twice, its wallet unlinked, newer sessions, or its person
+ * recovered by a code.
+ */
+export type EndReason = "logout" | "reused" | "unlinked" | "displaced" | "recovered"
 
 /** What a sign-in opened, and all refresh tokens descended from it. */
 export interface SessionState {

@@ -414,7 +414,7 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", ...personErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove one of your passkeys",
-    description: "It signs nobody in any more. Sessions that it opened go on: end them if it was stolen."
+    description: "It signs nobody in any more. Sessions that it opened, or was asked for last, end: it may be this one."
   })),
   HttpApiEndpoint.post("makeRecoveryCodes", "/recovery-codes", {
     success: RecoveryCodes,

@@ -70,6 +70,8 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       person text NOT NULL,
       method text NOT NULL CHECK (method IN ('passkey', 'wallet', 'link', 'recovery')),
+      -- The one that proved it last.
+      passkey text,
       read_hash text NOT NULL,
       act_hash text NOT NULL,
       status text NOT NULL CHECK (status IN ('active', 'ended')),

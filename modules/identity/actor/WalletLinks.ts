@@ -97,7 +97,18 @@ const unlinkWrites = Effect.fnUntraced(function*({ repo }: IdentityContext, wall
   ]
 })
 
-/** The same for all wallets by which a person signs in for a merchant. */
+/** The rows that end the sessions of all wallets by which a person signs in for a merchant; the wallets stay linked. */
+export const endPersonSessions = Effect.fnUntraced(function*(
+  { repo }: IdentityContext,
+  merchantId: number,
+  person: string | null
+) {
+  const wallets = (yield* repo.wallets(merchantId)).filter((wallet) => wallet.person === person)
+  const open = (yield* Effect.forEach(wallets, ({ id }) => repo.openSessions(id))).flat()
+  return open.map((session) => Repo.sessionWrite(end(session, "recovered")))
+})
+
+/** The rows that unlink all wallets by which a person signs in for a merchant. */
 export const unlinkPersonWrites = Effect.fnUntraced(function*(
   context: IdentityContext,
   merchantId: number,

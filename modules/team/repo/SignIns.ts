@@ -20,6 +20,7 @@ export const sessionWrite = (session: SessionState): Write => ({
     version: session.version,
     person: session.person,
     method: session.method,
+    passkey: session.passkey,
     read_hash: session.readHash,
     act_hash: session.actHash,
     status: session.status,
@@ -97,6 +98,7 @@ interface SessionRow {
   readonly version: bigint
   readonly person: string
   readonly method: SessionState["method"]
+  readonly passkey: string | null
   readonly read_hash: string
   readonly act_hash: string
   readonly status: SessionState["status"]
@@ -126,6 +128,7 @@ const sessionOf = (row: SessionRow): SessionState => ({
   id: row.id,
   person: row.person,
   method: row.method,
+  passkey: row.passkey,
   readHash: row.read_hash,
   actHash: row.act_hash,
   status: row.status,

@@ -1,5 +1,6 @@
 /** Sessions of people, one-time links, and how long both last. Pure. Times are epoch seconds. */
 import { moneyWaitSeconds } from "../../../schemas/Roles.ts"
+import type { PasskeyState } from "./People.ts"
 
 /** Seconds without a use after which a session has ended. */
 export const idleSeconds = 28_800
@@ -19,12 +20,20 @@ export const useSeconds = 60
 export type SignInMethod = "passkey" | "wallet" | "link" | "recovery"
 
 /** Why a session ended. */
-export type SessionEnd = "signed_out" | "displaced" | "role_changed" | "removed" | "recovered"
+export type SessionEnd =
+  | "signed_out"
+  | "displaced"
+  | "role_changed"
+  | "removed"
+  | "recovered"
+  | "passkey_removed"
 
 export interface SessionState {
   readonly id: string
   readonly person: string
   readonly method: SignInMethod
+  /** The passkey that proved it last: the session ends with it; null: none did. */
+  readonly passkey: string | null
   readonly readHash: string
   readonly actHash: string
   readonly status: "active" | "ended"
@@ -50,7 +59,7 @@ export interface TokenHashes {
 }
 
 export const newSession = (
-  session: Pick<SessionState, "id" | "person" | "method" | "moneyFrom"> & TokenHashes,
+  session: Pick<SessionState, "id" | "person" | "method" | "passkey" | "moneyFrom"> & TokenHashes,
   now: number
 ): SessionState => ({
   ...session,
@@ -70,21 +79,22 @@ export const endSession = (session: SessionState, endReason: SessionEnd): Sessio
 })
 
 /**
- * The session after a fresh authentication: with new tokens, and as free with money as the credential that proved it;
- * it lasts no longer than before.
+ * The session after a fresh authentication: with new tokens, and as free with money as the passkey that proved it; it
+ * lasts no longer than before.
  */
 export const refreshSession = (
   session: SessionState,
   { actHash, readHash }: TokenHashes,
-  credentialMoneyFrom: number,
+  passkey: Pick<PasskeyState, "id" | "moneyFrom">,
   now: number
 ): SessionState => ({
   ...session,
+  passkey: passkey.id,
   readHash,
   actHash,
   lastUsedAt: now,
   freshUntil: now + freshSeconds,
-  moneyFrom: Math.min(session.moneyFrom, credentialMoneyFrom),
+  moneyFrom: Math.min(session.moneyFrom, Math.max(passkey.moneyFrom, now)),
   version: session.version + 1
 })
 

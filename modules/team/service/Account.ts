@@ -4,8 +4,8 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { firstOwner } from "../../../schemas/Roles.ts"
-import { passkeyWrite } from "../repo.ts"
-import { isOpen, type PasskeyState, removePasskey, renamePasskey } from "../rules.ts"
+import { passkeyWrite, sessionWrite } from "../repo.ts"
+import { endSession, isOpen, type PasskeyState, removePasskey, renamePasskey } from "../rules.ts"
 import type { Caller } from "./Memberships.ts"
 import { draftFirstOwner, requireMember } from "./People.ts"
 import { append, decideInTurn, personActWrites, requireMerchant, type TeamContext } from "./TeamContext.ts"
@@ -42,7 +42,10 @@ export const openSessionsOf = Effect.fnUntraced(function*({ repo }: TeamContext,
   return (yield* repo.sessionsOf(person)).filter((session) => isOpen(session, now))
 })
 
-/** Renames a passkey of a person's, or removes it (`name` null). Removing twice is refused as unknown. */
+/**
+ * Renames a passkey of a person's, or removes it (`name` null) and ends the sessions that it proved. Removing twice is
+ * refused as unknown.
+ */
 export const changePasskey = (
   context: TeamContext,
   caller: Caller,
@@ -61,6 +64,9 @@ export const changePasskey = (
         return yield* publicError("NOT_FOUND", { message: "No such passkey" })
       }
       const after = name === null ? removePasskey(before) : renamePasskey(before, name)
+      const sessions = name === null ? yield* context.repo.sessionsOf(person) : []
+      const ended = sessions.filter(({ passkey }) => passkey === id)
+        .map((session) => sessionWrite(endSession(session, "passkey_removed")))
       const entries = yield* personActWrites(context, person, {
         action: name === null ? "passkey.remove" : "passkey.update",
         subject: { object: "passkey", id },
@@ -68,7 +74,7 @@ export const changePasskey = (
         after: {},
         requestId: cause.requestId
       })
-      yield* append(context, caller.merchantId, [passkeyWrite(after), ...entries], cause, reply(after))
+      yield* append(context, caller.merchantId, [passkeyWrite(after), ...ended, ...entries], cause, reply(after))
       return after
     })
   )

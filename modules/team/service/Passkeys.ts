@@ -228,6 +228,7 @@ export const signInByPasskey = (context: TeamContext, answer: unknown) =>
       return yield* openSession(context, {
         person: passkey.person,
         method: "passkey",
+        passkey: passkey.id,
         moneyFrom: Math.max(passkey.moneyFrom, yield* nowSeconds),
         writes
       })
@@ -256,7 +257,7 @@ export const refreshByPasskey = (context: TeamContext, { id, person }: TeamSessi
       if (owner === undefined) return yield* publicError("TOKEN_INVALID")
       const { hashes, tokens } = yield* newTokens(context)
       const now = yield* nowSeconds
-      const session = refreshSession(before, hashes, Math.max(passkey.moneyFrom, now), now)
+      const session = refreshSession(before, hashes, passkey, now)
       yield* append(context, systemMerchant, [...writes, sessionWrite(session)])
       const opened: OpenedSession = { session: shownSession(session, owner), ...tokens }
       return opened

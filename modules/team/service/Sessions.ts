@@ -86,12 +86,23 @@ export const newTokens = Effect.fnUntraced(function*(context: TeamContext) {
 export interface SignIn {
   readonly person: string
   readonly method: SignInMethod
+  /** The passkey that proved it; absent: none did. */
+  readonly passkey?: string
   readonly moneyFrom: number
   /** Rows that use up what proved it, and others that belong into its commit. */
   readonly writes: ReadonlyArray<Write>
   /** Why all earlier sessions of the person end with it; absent: they go on. */
   readonly endsOthers?: SessionEnd
 }
+
+/** The rows that end the sessions of a person's wallets, at all merchants. */
+const endWalletSessions = Effect.fnUntraced(function*({ repo, wallets }: TeamContext, person: string) {
+  const writes = yield* Effect.forEach(
+    yield* repo.membershipsOf(person),
+    ({ isFirst, merchantId }) => wallets.endSessionWrites(merchantId, isFirst ? null : person)
+  )
+  return writes.flat()
+})
 
 /** One commit of a new session, with what its proof uses up. */
 export const openSession = Effect.fnUntraced(function*(context: TeamContext, signIn: SignIn) {
@@ -101,7 +112,11 @@ export const openSession = Effect.fnUntraced(function*(context: TeamContext, sig
   const now = yield* nowSeconds
   const { hashes, tokens } = yield* newTokens(context)
   const { method, moneyFrom } = signIn
-  const session = newSession({ id: `tms_${yield* uuidV4}`, person: person.id, method, moneyFrom, ...hashes }, now)
+  const id = `tms_${yield* uuidV4}`
+  const session = newSession(
+    { id, person: person.id, method, passkey: signIn.passkey ?? null, moneyFrom, ...hashes },
+    now
+  )
   const open = yield* repo.sessionsOf(person.id)
   const over = signIn.endsOthers === undefined ? sessionsToDisplace(open) : open
   const entries = yield* personActWrites(context, person.id, {
@@ -115,6 +130,7 @@ export const openSession = Effect.fnUntraced(function*(context: TeamContext, sig
     ...signIn.writes,
     sessionWrite(session),
     ...over.map((one) => sessionWrite(endSession(one, signIn.endsOthers ?? "displaced"))),
+    ...signIn.endsOthers === undefined ? [] : yield* endWalletSessions(context, person.id),
     ...entries
   ])
   const opened: OpenedSession = { session: shownSession(session, person), ...tokens }

@@ -161,7 +161,7 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (
       assert.strictEqual(opened.session.moneyFrom, passkey.moneyFrom)
     }))
 
-  it.effect("is renamed and removed by its person alone, and signs nobody in afterwards", () =>
+  it.effect("is renamed and removed by its person alone, and what it opened ends", () =>
     Effect.gen(function*() {
       const { merchant, session } = yield* newOwner
       const other = yield* newOwner
@@ -169,8 +169,17 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (
       const path = `/team/passkeys/${passkey.id}`
       assert.strictEqual(yield* codeAs(other.session, other.merchant, "DELETE", path), "404 NOT_FOUND")
       assert.deepInclude(yield* dataAs(session, merchant, "PATCH", path, { name: "Key ring" }), { name: "Key ring" })
+      const { byPasskey, passkeyOptions, refresh, refreshOptions } = yield* TeamSignIn
+      const { find } = yield* TeamSessions
+      const opened = yield* byPasskey(assertion(credential, yield* passkeyOptions, publicUrl))
+      const linked = yield* signInByLink(merchant)
+      const refreshed = yield* refresh(
+        linked.session,
+        assertion(credential, yield* refreshOptions(linked.session), publicUrl)
+      )
+      assert.isNotNull(yield* find(opened.readToken))
       yield* dataAs(session, merchant, "DELETE", path)
-      const { byPasskey, passkeyOptions } = yield* TeamSignIn
+      for (const { readToken } of [opened, refreshed]) assert.isNull(yield* find(readToken))
       const answer = assertion(credential, yield* passkeyOptions, publicUrl)
       assert.strictEqual(yield* outcome(byPasskey(answer)), "SIGNATURE_INVALID")
       assert.strictEqual(yield* codeAs(session, merchant, "DELETE", path), "404 NOT_FOUND")

@@ -7,6 +7,7 @@ import { Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import {
   approveInvitation,
+  type ChangeDecision,
   decideChange,
   endOf,
   endSession,
@@ -167,7 +168,7 @@ describe("members", () => {
     const proposed = decideChange(members, { target: members[2]!, role: "viewer", by: "owner" }, true, 100)
     const { member: target } = proposed as { member: MemberState }
     const stays = { target, role: "admin", by: "per_1" } as const
-    const withdrawn = decideChange(members, stays, true, 200) as { member: MemberState }
+    const withdrawn = decideChange(members, stays, true, 200) as ChangeDecision
     assert.deepInclude(withdrawn, { act: "withdraw" })
     assert.deepInclude(withdrawn.member, { role: "admin", proposal: null, version: target.version + 1 })
     assert.isUndefined(decideChange(members, { ...stays, target: withdrawn.member }, true, 300))
@@ -232,7 +233,7 @@ describe("an invitation", () => {
 
 const session = (signedInAt = 0) =>
   newSession(
-    { id: "tms_1", person: "per_1", method: "link", moneyFrom: 500, readHash: "r", actHash: "a" },
+    { id: "tms_1", person: "per_1", method: "link", passkey: null, moneyFrom: 500, readHash: "r", actHash: "a" },
     signedInAt
   )
 
@@ -254,8 +255,9 @@ describe("a session", () => {
       assert.isBelow(now, maximumSessionSeconds)
       assert.isBelow(now - state.lastUsedAt, idleSeconds)
       if (act === "use") state = { ...state, lastUsedAt: now }
-      else if (act === "refresh") state = refreshSession(state, { readHash: "r2", actHash: "a2" }, 0, now)
-      else state = endSession(state, "signed_out")
+      else if (act === "refresh") {
+        state = refreshSession(state, { readHash: "r2", actHash: "a2" }, { id: "tpk_1", moneyFrom: 0 }, now)
+      } else state = endSession(state, "signed_out")
       assert.isAtMost(endOf(state), maximumSessionSeconds)
     }
   })
@@ -271,9 +273,18 @@ describe("a session", () => {
 
   it("is fresh for 5 minutes after each authentication, and as free with money as what proved it", () => {
     assert.strictEqual(session(10).freshUntil, 310)
-    const fresh = refreshSession(session(), { readHash: "r2", actHash: "a2" }, 700, 600)
-    assert.deepInclude(fresh, { freshUntil: 600 + freshSeconds, moneyFrom: 500, readHash: "r2", signedInAt: 0 })
-    assert.strictEqual(refreshSession(session(), { readHash: "r", actHash: "a" }, 400, 600).moneyFrom, 400)
+    const fresh = refreshSession(session(), { readHash: "r2", actHash: "a2" }, { id: "tpk_1", moneyFrom: 700 }, 400)
+    assert.deepInclude(fresh, {
+      freshUntil: 400 + freshSeconds,
+      moneyFrom: 500,
+      passkey: "tpk_1",
+      readHash: "r2",
+      signedInAt: 0
+    })
+    assert.strictEqual(
+      refreshSession(session(), { readHash: "r", actHash: "a" }, { id: "tpk_1", moneyFrom: 0 }, 400).moneyFrom,
+      400
+    )
   })
 
   it("gives way to a new one when there are 20", () => {

@@ -170,6 +170,27 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
       )
     }))
 
+  it.effect("a recovery ends what the person's wallets opened, and nobody else's", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const colleague = yield* newColleague(owner.session, merchant, "developer", "wallets@shop.example")
+      const [own, other] = [newAddress(), newAddress()]
+      yield* linkWallet(colleague.session, merchant, own)
+      yield* linkWallet(owner.session, merchant, other)
+      const tokens = [(yield* walletToken(own))!, (yield* walletToken(other))!]
+      const { codes } = yield* dataAs(colleague.session, merchant, "POST", "/team/recovery-codes")
+      yield* (yield* TeamSignIn).byRecovery("wallets@shop.example", codes[0])
+      yield* TestClock.adjust("5 seconds")
+      const outcomes = yield* Effect.forEach(tokens, (token) =>
+        Effect.map(
+          post("/api/v1/api-keys", { name: "k", scope: "merchant" }, { authorization: `Bearer ${token}` }),
+          codeOf
+        ))
+      assert.deepStrictEqual(outcomes, ["401 TOKEN_INVALID", "200"])
+      assert.isDefined(yield* walletToken(own))
+    }))
+
   it.effect("guesses of a recovery code are five an hour for an address, whether anybody has it or not", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
