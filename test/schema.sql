@@ -1407,7 +1407,7 @@ CREATE TABLE team_recovery_codes (
   version bigint NOT NULL,
   person text NOT NULL,
   code_set integer NOT NULL,
-  used boolean NOT NULL,
+  ended_at bigint,
   CONSTRAINT team_recovery_codes_pkey PRIMARY KEY (id)
 );
 
@@ -1447,8 +1447,6 @@ CREATE UNIQUE INDEX members_first ON public.members USING btree (merchant_id) WH
 
 CREATE INDEX members_of_person ON public.members USING btree (person) WHERE (status = 'active'::text);
 
-CREATE INDEX people_by_email ON public.people USING btree (email) WHERE (email IS NOT NULL);
-
 CREATE INDEX team_invitations_by_merchant ON public.team_invitations USING btree (merchant_id, id);
 
 CREATE INDEX team_invitations_by_token ON public.team_invitations USING btree (token_hash);
@@ -1461,7 +1459,9 @@ CREATE UNIQUE INDEX team_passkeys_by_credential ON public.team_passkeys USING bt
 
 CREATE INDEX team_passkeys_by_person ON public.team_passkeys USING btree (person) WHERE (status = 'active'::text);
 
-CREATE INDEX team_recovery_codes_by_person ON public.team_recovery_codes USING btree (person);
+CREATE INDEX team_recovery_codes_by_end ON public.team_recovery_codes USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX team_recovery_codes_by_person ON public.team_recovery_codes USING btree (person) WHERE (ended_at IS NULL);
 
 CREATE INDEX team_recovery_tries_by_end ON public.team_recovery_tries USING btree (expires_at);
 

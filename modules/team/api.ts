@@ -418,10 +418,12 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
   })),
   HttpApiEndpoint.post("makeRecoveryCodes", "/recovery-codes", {
     success: RecoveryCodes,
-    error: errors("wrapped", "VALIDATION_ERROR", ...personErrors)
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_TRANSITION", ...personErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Make new recovery codes",
-    description: "Ten codes, each good for one sign-in. Those that were made before count no more."
+    description:
+      "Ten codes, each good for one sign-in with your e-mail address. Those that were made before count no more. "
+      + "Without an address there are none."
   }))
 )
   .middleware(MerchantAuth)

@@ -31,7 +31,6 @@ export const migrations: Migrations = {
       recovery_set integer NOT NULL,
       created_at bigint NOT NULL
     )`
-    yield* sql`CREATE INDEX people_by_email ON people (email) WHERE email IS NOT NULL`
     // id is made of merchant and person, so that there is one row of each pair.
     yield* sql`CREATE TABLE members (
       id text PRIMARY KEY,
@@ -120,16 +119,17 @@ export const migrations: Migrations = {
       expires_at bigint NOT NULL
     )`
     yield* sql`CREATE INDEX team_passkey_answers_by_end ON team_passkey_answers (expires_at)`
-    // id: the hash of person and code. Only those of the person's newest set count.
+    // id: the hash of the code. Only those of the person's newest set count.
     yield* sql`CREATE TABLE team_recovery_codes (
       id text PRIMARY KEY,
       merchant_id integer NOT NULL,
       version bigint NOT NULL,
       person text NOT NULL,
       code_set integer NOT NULL,
-      used boolean NOT NULL
+      ended_at bigint
     )`
-    yield* sql`CREATE INDEX team_recovery_codes_by_person ON team_recovery_codes (person)`
+    yield* sql`CREATE INDEX team_recovery_codes_by_person ON team_recovery_codes (person) WHERE ended_at IS NULL`
+    yield* sql`CREATE INDEX team_recovery_codes_by_end ON team_recovery_codes (ended_at) WHERE ended_at IS NOT NULL`
     // id: the hash of an e-mail address, whether anybody has it or not, so that tries tell nothing.
     yield* sql`CREATE TABLE team_recovery_tries (
       id text PRIMARY KEY,

@@ -133,9 +133,6 @@ const invitationOf = (row: InvitationRow): InvitationState => ({
   version: Number(row.version)
 })
 
-/** People with one e-mail address who are looked at when one of them recovers. */
-const maximumNamesakes = 20
-
 /** A page of what a merchant has: the newest, or those beyond a cursor. */
 export interface PageQuery {
   readonly merchantId: number
@@ -159,12 +156,6 @@ export const makeMembersRepo = Effect.gen(function*() {
     person: (id: string) => first(sql<PersonRow>`SELECT * FROM people WHERE id = ${id}`, personOf),
     people: (ids: ReadonlyArray<string>) =>
       all(sql<PersonRow>`SELECT * FROM people WHERE id = ANY (${[...ids]}::text[])`, personOf),
-    /** Those who have an address, in lower case. */
-    peopleByEmail: (email: string) =>
-      all(
-        sql<PersonRow>`SELECT * FROM people WHERE email = ${email} ORDER BY id LIMIT ${maximumNamesakes}`,
-        personOf
-      ),
     /** Those who are members now, the oldest first. */
     members: (merchantId: number) =>
       all(

@@ -77,7 +77,7 @@ export const recoveryCodeWrite = (code: RecoveryCodeState): Write => ({
     version: code.version,
     person: code.person,
     code_set: code.set,
-    used: code.used
+    ended_at: code.endedAt
   }
 })
 
@@ -140,6 +140,22 @@ const sessionOf = (row: SessionRow): SessionState => ({
   version: Number(row.version)
 })
 
+interface RecoveryCodeRow {
+  readonly id: string
+  readonly version: bigint
+  readonly person: string
+  readonly code_set: number
+  readonly ended_at: bigint | null
+}
+
+const recoveryCodeOf = (row: RecoveryCodeRow): RecoveryCodeState => ({
+  id: row.id,
+  person: row.person,
+  set: row.code_set,
+  endedAt: row.ended_at === null ? null : Number(row.ended_at),
+  version: Number(row.version)
+})
+
 const passkeyOf = (row: PasskeyRow): PasskeyState => ({
   id: row.id,
   person: row.person,
@@ -166,6 +182,7 @@ const deletions = [
   ["team_links", "expires_at", 0],
   ["team_passkey_answers", "expires_at", 0],
   ["team_recovery_tries", "expires_at", 0],
+  ["team_recovery_codes", "ended_at", 0],
   ["team_sessions", "signed_in_at", maximumSessionSeconds]
 ].map(([table, column, seconds]) =>
   `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
@@ -236,17 +253,18 @@ export const makeSignInsRepo = Effect.gen(function*() {
         Effect.orDie(sql`SELECT 1 FROM team_passkey_answers WHERE id = ${id}`),
         (rows) => rows.length > 0
       ),
-    recoveryCodes: (ids: ReadonlyArray<string>) =>
+    /** By one of the hashes of the code: the same code under each pepper. */
+    recoveryCode: (hashes: ReadonlyArray<string>) =>
+      first(
+        sql<RecoveryCodeRow>`SELECT * FROM team_recovery_codes WHERE id = ANY (${[...hashes]}::text[])`,
+        recoveryCodeOf
+      ),
+    /** Those of a person that are good. */
+    recoveryCodesOf: (person: string) =>
       all(
-        sql<{ id: string; version: bigint; person: string; code_set: number; used: boolean }>`SELECT *
-          FROM team_recovery_codes WHERE id = ANY (${[...ids]}::text[])`,
-        (row): RecoveryCodeState => ({
-          id: row.id,
-          person: row.person,
-          set: row.code_set,
-          used: row.used,
-          version: Number(row.version)
-        })
+        sql<RecoveryCodeRow>`SELECT * FROM team_recovery_codes WHERE person = ${person} AND ended_at IS NULL
+          LIMIT ${maximumRead}`,
+        recoveryCodeOf
       ),
     tries: (id: string) =>
       first(

@@ -71,11 +71,22 @@ export const usePasskey = (passkey: PasskeyState, counter: number, now: number):
   version: passkey.version + 1
 })
 
-/** A code of a set, by its hash. */
+/** A code of a set, by its hash, which is of the code alone: two people may have one e-mail address. */
 export interface RecoveryCodeState {
   readonly id: string
   readonly person: string
   readonly set: number
-  readonly used: boolean
+  /** When it was used, or gave way to a new set; null: it is good. */
+  readonly endedAt: number | null
   readonly version: number
 }
+
+export const endRecoveryCode = (code: RecoveryCodeState, now: number): RecoveryCodeState => ({
+  ...code,
+  endedAt: now,
+  version: code.version + 1
+})
+
+/** Whether a code signs its person in by an e-mail address, in lower case. */
+export const isCodeGood = ({ endedAt, set }: RecoveryCodeState, person: PersonState, email: string): boolean =>
+  endedAt === null && person.email === email && person.recoverySet === set

@@ -30,6 +30,7 @@ import {
   hashOf,
   isToken,
   newToken,
+  type PersonAct,
   personActWrites,
   type TeamContext
 } from "./TeamContext.ts"
@@ -215,16 +216,16 @@ export const endSessions = (
     Effect.gen(function*() {
       const chosen = (yield* context.repo.sessionsOf(person)).filter(choose)
       if (chosen.length === 0) return []
-      const entries = yield* Effect.forEach(chosen, ({ id }) =>
-        personActWrites(context, person, {
-          action: "session.end",
-          subject: { object: "team_session", id },
-          before: {},
-          after: {},
-          requestId: null
-        }))
+      const acts = chosen.map(({ id }): PersonAct => ({
+        action: "session.end",
+        subject: { object: "team_session", id },
+        before: {},
+        after: {},
+        requestId: null
+      }))
+      const entries = yield* personActWrites(context, person, ...acts)
       const ended = chosen.map((session) => endSession(session, "signed_out"))
-      yield* append(context, systemMerchant, [...ended.map(sessionWrite), ...entries.flat()])
+      yield* append(context, systemMerchant, [...ended.map(sessionWrite), ...entries])
       return ended
     })
   )

@@ -7,7 +7,9 @@ import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { linkWrite, personWrite, recoveryCodeWrite, triesWrite } from "../repo.ts"
 import {
+  endRecoveryCode,
   formRecoveryCode,
+  isCodeGood,
   isLinkOpen,
   linkSeconds,
   type LinkState,
@@ -16,9 +18,9 @@ import {
   moneyFromAfterRecovery,
   nextTry,
   normalEmail,
-  type PersonState,
   readRecoveryCode,
   recoveryCodes,
+  type RecoveryCodeState,
   secondsToNextTry,
   useLink
 } from "../rules.ts"
@@ -208,17 +210,6 @@ const takeTry = (context: TeamContext, email: string) => {
   )
 }
 
-/** The unused code of the newest set of one of the people with an address. */
-const matchingCode = Effect.fnUntraced(
-  function*(context: TeamContext, people: ReadonlyArray<PersonState>, code: string) {
-    const ids = people.flatMap(({ id }) => hashesOf(context, "recovery", `${id} ${code}`))
-    const found = yield* context.repo.recoveryCodes(ids)
-    return found.find(({ person, set, used }) =>
-      !used && people.some((one) => one.id === person && one.recoverySet === set)
-    )
-  }
-)
-
 export const signInByRecovery = Effect.fnUntraced(function*(context: TeamContext, email: string, text: string) {
   const address = normalEmail(email)
   yield* takeTry(context, address)
@@ -228,18 +219,26 @@ export const signInByRecovery = Effect.fnUntraced(function*(context: TeamContext
     "token",
     hashOf(context, "recovery", `${address} ${code}`),
     Effect.gen(function*() {
-      const people = yield* context.repo.peopleByEmail(address)
-      const match = yield* matchingCode(context, people, code)
-      if (match === undefined) return yield* recoveryRefused
+      const found = yield* context.repo.recoveryCode(hashesOf(context, "recovery", code))
+      const person = found === undefined ? undefined : yield* context.repo.person(found.person)
+      if (found === undefined || person === undefined || !isCodeGood(found, person, address)) {
+        return yield* recoveryRefused
+      }
+      const now = yield* nowSeconds
       return yield* openSession(context, {
-        person: match.person,
+        person: person.id,
         method: "recovery",
-        moneyFrom: moneyFromAfterRecovery({ servesMainnet: servesMainnet(context) }, yield* nowSeconds),
-        writes: [recoveryCodeWrite({ ...match, used: true, version: match.version + 1 })],
+        moneyFrom: moneyFromAfterRecovery({ servesMainnet: servesMainnet(context) }, now),
+        writes: [recoveryCodeWrite(endRecoveryCode(found, now))],
         endsOthers: "recovered"
       })
     })
   )
+})
+
+const withoutEmail = publicError("INVALID_TRANSITION", {
+  message: "A recovery code signs in together with an e-mail address, and none is known of you here: add a passkey on "
+    + "a second device instead"
 })
 
 /** A new set of recovery codes, shown this once; those before count no more. */
@@ -256,19 +255,20 @@ export const makeRecoveryCodes = (
     Effect.gen(function*() {
       const before = yield* context.repo.person(person)
       if (before === undefined) return yield* publicError("NOT_FOUND")
+      if (before.email === null) return yield* withoutEmail
+      const now = yield* nowSeconds
+      const ended = (yield* context.repo.recoveryCodesOf(person)).map((code) => endRecoveryCode(code, now))
       const recoverySet = before.recoverySet + 1
       const codes = yield* Effect.sync(() =>
         Array.from({ length: recoveryCodes }, () => formRecoveryCode(randomBytes(12)))
       )
-      const rows = codes.map((code) =>
-        recoveryCodeWrite({
-          id: hashOf(context, "recovery", `${person} ${readRecoveryCode(code)}`),
-          person,
-          set: recoverySet,
-          used: false,
-          version: 1
-        })
-      )
+      const rows = codes.map((code): RecoveryCodeState => ({
+        id: hashOf(context, "recovery", readRecoveryCode(code)!),
+        person,
+        set: recoverySet,
+        endedAt: null,
+        version: 1
+      }))
       const entries = yield* personActWrites(context, person, {
         action: "recovery_codes.create",
         subject: { object: "person", id: person },
@@ -279,7 +279,11 @@ export const makeRecoveryCodes = (
       yield* append(
         context,
         merchantId,
-        [personWrite({ ...before, recoverySet, version: before.version + 1 }), ...rows, ...entries],
+        [
+          personWrite({ ...before, recoverySet, version: before.version + 1 }),
+          ...[...ended, ...rows].map(recoveryCodeWrite),
+          ...entries
+        ],
         cause,
         reply(codes)
       )

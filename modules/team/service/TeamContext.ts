@@ -111,12 +111,13 @@ export const requireMerchant = ({ merchants }: TeamContext, id: number): Effect.
 export type PersonAct = Pick<AuditAct, "action" | "subject" | "before" | "after" | "requestId">
 
 /** The entries of what a person did for itself: in the log of every merchant that it is a member of. */
-export const personActWrites = Effect.fnUntraced(function*(context: TeamContext, person: string, act: PersonAct) {
-  const memberships = yield* context.repo.membershipsOf(person)
-  const entries = yield* Effect.forEach(
-    memberships,
-    ({ id, merchantId }) =>
-      context.auditLog.writesOf({ ...act, merchantId, actor: id, environment: context.settings.environments[0] })
-  )
-  return entries.flat()
-})
+export const personActWrites = Effect.fnUntraced(
+  function*(context: TeamContext, person: string, ...acts: ReadonlyArray<PersonAct>) {
+    const memberships = yield* context.repo.membershipsOf(person)
+    const entries = yield* Effect.forEach(
+      acts.flatMap((act) => memberships.map(({ id, merchantId }) => ({ ...act, merchantId, actor: id }))),
+      (act) => context.auditLog.writesOf({ ...act, environment: context.settings.environments[0] })
+    )
+    return entries.flat()
+  }
+)

@@ -8,6 +8,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Members } from "../../../runtime/Members.ts"
 import { Revocations } from "../../../runtime/Http.ts"
+import { makeRepo } from "../../../modules/team/repo.ts"
 import { Team } from "../../../modules/team/service.ts"
 import { TeamSessions, TeamSignIn } from "../../../modules/team/plugin.ts"
 import { migratedDatabase } from "../../support/Database.ts"
@@ -168,6 +169,57 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
         yield* codeAs(owner.session, merchant, "GET", "/audit-log?action=recovery_codes.create"),
         "200"
       )
+    }))
+
+  it.effect("a recovery code signs in its own person, however many have the same e-mail address", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const sql = yield* SqlClient.SqlClient
+      const email = "crowd@shop.example"
+      const [one, two] = [
+        yield* newColleague(owner.session, merchant, "support", email),
+        yield* newColleague(owner.session, merchant, "support", email)
+      ]
+      yield* sql`INSERT INTO people SELECT 'per_0' || n, merchant_id, version, name, email, locale, time_zone,
+        recovery_set, created_at FROM people, generate_series(1, 30) n WHERE id = ${one.session.person}`
+      for (const { session } of [one, two]) {
+        const { codes } = yield* dataAs(session, merchant, "POST", "/team/recovery-codes")
+        const opened = yield* (yield* TeamSignIn).byRecovery(email, codes[0])
+        assert.strictEqual(opened.session.person, session.person)
+      }
+    }))
+
+  it.effect("nobody without an e-mail address gets recovery codes, which would sign nobody in", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const { session } = yield* newColleague(owner.session, merchant, "support")
+      assert.strictEqual(
+        yield* codeAs(session, merchant, "POST", "/team/recovery-codes"),
+        "409 INVALID_TRANSITION"
+      )
+    }))
+
+  it.effect("recovery codes that ended are deleted, and those that are good stay", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const { session } = yield* signInByLink(merchant)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE people SET email = 'pruned@shop.example' WHERE id = ${session.person}`
+      yield* dataAs(session, merchant, "POST", "/team/recovery-codes")
+      const { codes } = yield* dataAs(session, merchant, "POST", "/team/recovery-codes")
+      const opened = yield* (yield* TeamSignIn).byRecovery("pruned@shop.example", codes[0])
+      const { prune } = yield* makeRepo
+      const left = Effect.map(
+        sql<{ n: bigint }>`SELECT count(*) AS n FROM team_recovery_codes WHERE person = ${session.person}`,
+        ([row]) => Number(row!.n)
+      )
+      assert.strictEqual(yield* left, 20)
+      yield* prune(opened.session.signedInAt + 1)
+      assert.strictEqual(yield* left, 9)
+      const again = yield* (yield* TeamSignIn).byRecovery("pruned@shop.example", codes[1])
+      assert.strictEqual(again.session.person, session.person)
     }))
 
   it.effect("a recovery ends what the person's wallets opened, and nobody else's", () =>
