@@ -83,6 +83,11 @@ export interface Grant extends Principal {
    * `Revocations` tells of. Absent for keys.
    */
   readonly session?: string
+  /**
+   * What `Revocations` is asked beside the session, after a space: the membership at this merchant, of a person whose
+   * session is for several. Absent: the session is for one.
+   */
+  readonly membership?: string
   /** Epoch seconds from which on it may move money on mainnet; absent: at any time, as where there is no mainnet. */
   readonly moneyFrom?: number
 }
@@ -224,11 +229,13 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
 ) {}
 
 /**
- * What a stream is opened by that outlives its opening: `key_<uuid>`, or the `ses_<uuid>` of a wallet's token. Null for
- * a wallet whose issuer names no session.
+ * What a stream is opened by that outlives its opening: `key_<uuid>`, the `ses_<uuid>` of a wallet's token, or the
+ * `tms_<uuid>` of a person with its membership. Null for a wallet whose issuer names no session.
  */
-export const revocableAs = ({ credential, kind, session }: Grant): string | null =>
-  kind === "key" ? credential : session ?? null
+export const revocableAs = ({ credential, kind, membership, session }: Grant): string | null => {
+  if (kind === "key") return credential
+  return session === undefined || membership === undefined ? session ?? null : `${session} ${membership}`
+}
 
 /** Limits of calls per address (modules/docs/reference/rate-limits.md#the-limits), as the settings name them. */
 export type AddressLimit = "anonymous" | "badge" | "claim" | "document" | "nonce" | "page" | "payor"

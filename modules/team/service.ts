@@ -1,6 +1,5 @@
 /** People of merchants as other modules use them: their sessions, the ways in, and what they do with their team. */
 import { Context, Effect, Layer, type Schema } from "effect"
-import { nowSeconds } from "../../runtime/Clock.ts"
 import type { IdempotentCall } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
 import type { MemberDirectory } from "../../runtime/Members.ts"
@@ -37,6 +36,7 @@ import {
 } from "./service/Passkeys.ts"
 import { directoryOf } from "./service/People.ts"
 import {
+  activeSessions,
   endSessions,
   findSession,
   grantOf,
@@ -76,7 +76,7 @@ export class TeamSessions extends Context.Service<TeamSessions, {
    */
   readonly grantOf: (session: TeamSession, merchantId: number) => Effect.Effect<Grant | null>
   readonly end: (id: string) => Effect.Effect<void>
-  /** Those of `ids` that are open. */
+  /** Those of `ids`, as `revocableAs` of runtime/Http.ts names them, that are good. */
   readonly active: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
 }>()("tillwire/modules/team/TeamSessions") {}
 
@@ -164,7 +164,7 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
         const session = yield* repo.session(id)
         if (session !== undefined) yield* endSessions(context, session.person, (one) => one.id === id)
       }).pipe(Effect.catch((error) => Effect.die(error))),
-    active: (ids) => Effect.flatMap(nowSeconds, (now) => repo.openSessions(ids, now))
+    active: (ids) => activeSessions(context, ids)
   })
   const signIn = TeamSignIn.of({
     byLink: (token) => signInByLink(context, token),

@@ -166,6 +166,12 @@ export const makeMembersRepo = Effect.gen(function*() {
     /** Whoever it is or was. */
     member: (merchantId: number, id: string) =>
       first(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND id = ${id}`, memberStateOf),
+    /** Those of `ids` that are members now. */
+    activeMembers: (ids: ReadonlyArray<string>) =>
+      all(
+        sql<MemberRow>`SELECT * FROM members WHERE id = ANY (${[...ids]}::text[]) AND status = 'active'`,
+        memberStateOf
+      ),
     /** The same by person. */
     memberByPerson: (merchantId: number, person: string) =>
       first(

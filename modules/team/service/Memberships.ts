@@ -96,7 +96,10 @@ const membersNow = Effect.fnUntraced(function*(context: TeamContext, merchant: M
   return { writes: first.writes, members: first.writes.length === 0 ? members : [first.member, ...members] }
 })
 
-/** What ends with a role or a membership: sessions of the person, and with the membership wallets and keys. */
+/**
+ * What ends with a role or a membership: the person's sessions, unless they are for other merchants too, and with the
+ * membership wallets and keys. What a session has open at this merchant ends with either.
+ */
 const endWrites = Effect.fnUntraced(function*(
   context: TeamContext,
   caller: Caller,
@@ -105,7 +108,9 @@ const endWrites = Effect.fnUntraced(function*(
   cause: IdempotentCall<unknown>["cause"]
 ) {
   const isRemoved = member.status === "removed"
-  const sessions = yield* context.repo.sessionsOf(member.person)
+  const memberships = yield* context.repo.membershipsOf(member.person)
+  const isElsewhere = memberships.some(({ merchantId }) => merchantId !== member.merchantId)
+  const sessions = isElsewhere ? [] : yield* context.repo.sessionsOf(member.person)
   const ended: ReadonlyArray<Write> = sessions.map((session) =>
     sessionWrite(endSession(session, isRemoved ? "removed" : "role_changed"))
   )

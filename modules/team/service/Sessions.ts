@@ -193,6 +193,7 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
     kind: "wallet",
     credential: member.id,
     session: session.id,
+    membership: `${member.id} ${member.role}`,
     apiVersion: newestVersion,
     endsAtMillis: endOf(session) * 1000,
     moneyFrom: Math.max(session.moneyFrom, member.moneyFrom),
@@ -201,6 +202,23 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
     person: memberOf(member).person
   }
   return grant
+})
+
+/**
+ * Those of `ids` that are good: the ids of open sessions, and of those with a membership the ones whose person still has
+ * that role at that merchant.
+ */
+export const activeSessions = Effect.fnUntraced(function*({ repo }: TeamContext, ids: ReadonlyArray<string>) {
+  const parts = ids.map((id) => ({ id, session: id.split(" ", 1)[0]!, membership: id.slice(id.indexOf(" ") + 1) }))
+  const open = new Set(yield* repo.openSessions(parts.map(({ session }) => session), yield* nowSeconds))
+  const named = parts.filter(({ id, membership }) => membership !== id)
+  const members = named.length === 0
+    ? []
+    : yield* repo.activeMembers(named.map(({ membership }) => membership.split(" ", 1)[0]!))
+  const memberships = new Set(members.map(({ id, role }) => `${id} ${role}`))
+  return parts.filter(({ id, membership, session }) =>
+    open.has(session) && (membership === id || memberships.has(membership))
+  ).map(({ id }) => id)
 })
 
 /** Ends what is open of the sessions that `choose` takes of a person's. */

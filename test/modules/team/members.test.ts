@@ -10,6 +10,7 @@ import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { TeamSessions, TeamSignIn } from "../../../modules/team/plugin.ts"
 import { Team } from "../../../modules/team/service.ts"
+import { revocableAs, Revocations } from "../../../runtime/Http.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { Members } from "../../../runtime/Members.ts"
 import { Api } from "../../support/Api.ts"
@@ -135,6 +136,31 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       assert.isNotNull(yield* (yield* TeamSessions).find(owner.readToken))
       const later = yield* signInByLink(merchant, colleague.member)
       assert.strictEqual(yield* codeAs(later.session, merchant, "GET", "/team/members"), "403 PERMISSION_DENIED")
+    }))
+
+  it.effect("ends of a person of several merchants what is open at this one, and nothing at the others", () =>
+    Effect.gen(function*() {
+      const [one, two] = [yield* newMerchant, yield* newMerchant]
+      const first = yield* signInByLink(one)
+      const owner = yield* signInByLink(two)
+      const { url } = yield* dataAs(owner.session, two, "POST", "/team/invitations", { role: "admin" })
+      const { view } = yield* (yield* TeamSignIn).accept(tokenOf(url), { session: first.session })
+      const { find, grantOf } = yield* TeamSessions
+      const openedAt = (merchant: number) => Effect.map(grantOf(first.session, merchant), (grant) => revocableAs(grant!)!)
+      const { isGood } = yield* Revocations
+      const [atOne, asAdmin] = [yield* openedAt(one), yield* openedAt(two)]
+      assert.deepStrictEqual([yield* isGood(atOne), yield* isGood(asAdmin)], [true, true])
+      const path = `/team/members/${view.member.id}`
+      yield* dataAs(owner.session, two, "PATCH", path, { role: "viewer" })
+      assert.strictEqual(yield* codeAs(first.session, two, "GET", "/team/members"), "403 PERMISSION_DENIED")
+      const asViewer = yield* openedAt(two)
+      assert.deepStrictEqual([yield* isGood(asAdmin), yield* isGood(asViewer)], [false, true])
+      yield* dataAs(owner.session, two, "DELETE", path)
+      assert.isNull(yield* grantOf(first.session, two))
+      assert.isFalse(yield* isGood(asViewer))
+      assert.isNotNull(yield* find(first.readToken))
+      assert.strictEqual(yield* codeAs(first.session, one, "GET", "/team/members"), "200")
+      assert.isTrue(yield* isGood(atOne))
     }))
 
   it.effect("keeps nothing for whom it removes: sessions, links, wallets and keys", () =>
