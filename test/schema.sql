@@ -502,6 +502,8 @@ CREATE TABLE audit_entries (
   CONSTRAINT audit_entries_pkey PRIMARY KEY (merchant_id, id)
 );
 
+CREATE INDEX audit_entries_by_actor ON public.audit_entries USING btree (merchant_id, environment, actor, id);
+
 CREATE UNIQUE INDEX audit_entries_by_place ON public.audit_entries USING btree (merchant_id, chain_place);
 
 CREATE INDEX audit_entries_by_subject ON public.audit_entries USING btree (merchant_id, ((subject ->> 'id'::text)), id);
@@ -822,7 +824,7 @@ CREATE INDEX sign_in_sessions_by_end ON public.sign_in_sessions USING btree (exp
 
 CREATE INDEX sign_in_sessions_by_wallet ON public.sign_in_sessions USING btree (wallet_id) WHERE (status = 'active'::text);
 
-CREATE INDEX sign_in_wallets_by_merchant ON public.sign_in_wallets USING btree (merchant_id) WHERE (status = 'linked'::text);
+CREATE INDEX sign_in_wallets_by_merchant ON public.sign_in_wallets USING btree (merchant_id, status);
 
 -- modules/invoices
 

@@ -30,6 +30,8 @@ export const migrations: Migrations = {
     )`
     // The list reads the entries of one environment, newest first.
     yield* sql`CREATE INDEX audit_entries_newest ON audit_entries (merchant_id, environment, id)`
+    // Filtered by who acted: whoever may not read the whole log reads its own entries.
+    yield* sql`CREATE INDEX audit_entries_by_actor ON audit_entries (merchant_id, environment, actor, id)`
     // Filtered by what was changed, in the same order.
     yield* sql`CREATE INDEX audit_entries_by_subject ON audit_entries (merchant_id, (subject ->> 'id'), id)`
     yield* sql`CREATE UNIQUE INDEX audit_entries_by_place ON audit_entries (merchant_id, chain_place)`

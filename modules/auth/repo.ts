@@ -253,6 +253,13 @@ export const make = Effect.gen(function*() {
           ORDER BY k.created_at, k.id LIMIT ${maximumListed}`),
         (rows) => rows.map(keyOf)
       ),
+    /** Ids of the keys that somebody made, in use or not any more, the newest first. */
+    keyIdsOfMaker: (merchantId: number, person: string): Effect.Effect<ReadonlyArray<string>> =>
+      Effect.map(
+        Effect.orDie(sql<{ id: string }>`SELECT id FROM api_keys WHERE merchant_id = ${merchantId}
+          AND made_by = ${person} ORDER BY created_at DESC, id DESC LIMIT ${maximumListed}`),
+        (rows) => rows.map(({ id }) => id)
+      ),
     /** Those of `ids` that may be used at `nowSeconds`. */
     usable: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<string>> =>
       Effect.map(

@@ -77,6 +77,8 @@ export interface KeyReassignment {
 export class KeysByMaker extends Context.Service<KeysByMaker, {
   /** The rows by which keys in use become another person's, with their entries of the audit log. */
   readonly reassignWrites: (reassignment: KeyReassignment) => Effect.Effect<ReadonlyArray<Write>>
+  /** Ids of the keys that somebody made, in use or not any more. */
+  readonly idsOf: (merchantId: number, person: string) => Effect.Effect<ReadonlyArray<string>>
 }>()("tillwire/modules/auth/KeysByMaker") {
   static readonly layer = Layer.effect(
     KeysByMaker,
@@ -84,6 +86,7 @@ export class KeysByMaker extends Context.Service<KeysByMaker, {
       const repo = yield* Repo.make
       const auditLog = yield* AuditLog
       return KeysByMaker.of({
+        idsOf: repo.keyIdsOfMaker,
         reassignWrites: Effect.fnUntraced(function*({ actor, from, merchantId, requestId, role, to }) {
           const keys = yield* repo.keysOfMaker(merchantId, from, yield* nowSeconds)
           const writes = yield* Effect.forEach(keys, (key) => {

@@ -142,8 +142,8 @@ export class PersonWallets extends Context.Service<PersonWallets, {
   readonly prove: (
     proof: SignInProof
   ) => Effect.Effect<{ readonly wallet: WalletState; readonly writes: ReadonlyArray<Write> }, PublicError>
-  /** The wallets by which a person signs in for a merchant; null: the first owner. */
-  readonly ofPerson: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<WalletState>>
+  /** The ids of the wallets by which a person signs in, or did, for a merchant; null: the first owner. */
+  readonly idsOf: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<string>>
   /** The rows that end the sessions of those wallets, because their person recovered by a code. */
   readonly endSessionWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
   /** The rows that unlink them and end their sessions. */
@@ -155,11 +155,7 @@ export class PersonWallets extends Context.Service<PersonWallets, {
       PersonWallets.of({
         issue: (network, address) => issueChallenge(context, network, address, null),
         prove: (proof) => proveWallet(context, proof),
-        ofPerson: (merchantId, person) =>
-          Effect.map(
-            context.repo.wallets(merchantId),
-            (wallets) => wallets.filter((wallet) => wallet.person === person)
-          ),
+        idsOf: context.repo.walletIds,
         endSessionWrites: (merchantId, person) => endPersonSessions(context, merchantId, person),
         unlinkWrites: (merchantId, person) => unlinkPersonWrites(context, merchantId, person)
       }))

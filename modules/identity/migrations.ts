@@ -36,7 +36,7 @@ export const migrations: Migrations = {
       -- From when on it may move money on mainnet.
       money_from bigint NOT NULL
     )`
-    yield* sql`CREATE INDEX sign_in_wallets_by_merchant ON sign_in_wallets (merchant_id) WHERE status = 'linked'`
+    yield* sql`CREATE INDEX sign_in_wallets_by_merchant ON sign_in_wallets (merchant_id, status)`
     // Sessions and tokens are looked up by secrets, before their merchant is known.
     yield* sql`CREATE TABLE sign_in_sessions (
       id text PRIMARY KEY,

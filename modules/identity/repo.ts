@@ -136,6 +136,9 @@ const sessionOf = (row: SessionRow): SessionState => ({
 const findByTokens = `SELECT s.*, t.id AS token_id FROM refresh_tokens t JOIN sign_in_sessions s ON s.id = t.session_id
   WHERE t.id IN (SELECT json_array_elements_text($1::json))`
 
+/** Wallets of one person that are read, at most: linked ones are far fewer. */
+const maximumListed = 1_000
+
 /** Rows deleted by one statement, so that it holds its locks for milliseconds. */
 export const pruneBatch = 1_000
 
@@ -169,6 +172,14 @@ export const make = Effect.gen(function*() {
         Effect.orDie(sql<WalletRow>`SELECT * FROM sign_in_wallets
           WHERE merchant_id = ${merchantId} AND status = 'linked' ORDER BY linked_at, id LIMIT ${maximumWallets}`),
         (rows) => rows.map(walletOf)
+      ),
+    /** Of one person, null: the first owner; linked or not any more, the newest first. */
+    walletIds: (merchantId: number, person: string | null): Effect.Effect<ReadonlyArray<string>> =>
+      Effect.map(
+        Effect.orDie(sql<{ id: string }>`SELECT id FROM sign_in_wallets
+          WHERE merchant_id = ${merchantId} AND person IS NOT DISTINCT FROM ${person}
+          ORDER BY linked_at DESC, id LIMIT ${maximumListed}`),
+        (rows) => rows.map(({ id }) => id)
       ),
     session: (id: string): Effect.Effect<SessionState | undefined> =>
       Effect.map(

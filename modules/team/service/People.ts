@@ -68,7 +68,7 @@ export const requireMember = (
 
 /** The people of merchants for everybody who counts them. A merchant without any keeps its one owner. */
 export const directoryOf = (context: TeamContext): MemberDirectory => {
-  const { repo, wallets } = context
+  const { keys, repo, wallets } = context
   return {
     find: Effect.fnUntraced(function*(merchantId, person) {
       const isFirst = person === null || person === firstOwner
@@ -82,8 +82,11 @@ export const directoryOf = (context: TeamContext): MemberDirectory => {
     }),
     actorsOf: Effect.fnUntraced(function*(merchantId, person) {
       const member = yield* activeMember(context, merchantId, person)
-      const linked = yield* wallets.ofPerson(merchantId, person === firstOwner ? null : person)
-      return [...(member === undefined ? [] : [member.id]), ...linked.map(({ id }) => id)]
+      return [
+        ...(member === undefined ? [] : [member.id]),
+        ...yield* wallets.idsOf(merchantId, person === firstOwner ? null : person),
+        ...yield* keys.idsOf(merchantId, person)
+      ]
     })
   }
 }

@@ -146,7 +146,8 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       const { url } = yield* dataAs(owner.session, two, "POST", "/team/invitations", { role: "admin" })
       const { view } = yield* (yield* TeamSignIn).accept(tokenOf(url), { session: first.session })
       const { find, grantOf } = yield* TeamSessions
-      const openedAt = (merchant: number) => Effect.map(grantOf(first.session, merchant), (grant) => revocableAs(grant!)!)
+      const openedAt = (merchant: number) =>
+        Effect.map(grantOf(first.session, merchant), (grant) => revocableAs(grant!)!)
       const { isGood } = yield* Revocations
       const [atOne, asAdmin] = [yield* openedAt(one), yield* openedAt(two)]
       assert.deepStrictEqual([yield* isGood(atOne), yield* isGood(asAdmin)], [true, true])
@@ -281,7 +282,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       )
     }))
 
-  it.effect("stands in the audit log, of which a developer sees what it did itself, also by wallet", () =>
+  it.effect("stands in the audit log, of which a developer sees what it did itself, also by wallet and by key", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
       const owner = yield* signInByLink(merchant)
@@ -296,15 +297,23 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
         yield* codeAs(colleague.session, merchant, "POST", "/team/invitations", { role: "owner" }),
         "403 PERMISSION_DENIED"
       )
+      const { key } = yield* dataAs(colleague.session, merchant, "POST", "/api-keys", { name: "k", scope: "merchant" })
+      const byKey = yield* post("/api/v1/api-keys", { name: "child", scope: "merchant" }, { "x-api-key": key })
+      const { data: [linked] } = yield* dataAs(colleague.session, merchant, "GET", "/auth/wallets")
+      yield* linkWallet(owner.session, merchant, newAddress())
+      yield* dataAs(colleague.session, merchant, "DELETE", `/auth/wallets/${linked.id}`)
       const { data: own } = yield* dataAs(colleague.session, merchant, "GET", "/audit-log?limit=100")
       assert.deepStrictEqual(own.map(({ action }: any) => action), [
+        "key.create",
+        "key.create",
         "access.denied",
         "key.create",
         "session.open",
         "member.add"
       ])
-      assert.strictEqual(own[1].subject.id, byWallet.json.data.id)
-      assert.deepInclude(own[0], {
+      assert.strictEqual(own[0].subject.id, byKey.json.data.id)
+      assert.strictEqual(own[3].subject.id, byWallet.json.data.id)
+      assert.deepInclude(own[2], {
         actor: colleague.member,
         subject: { object: "operation", id: "team-invite" },
         after: { method: "POST", path: "/api/v1/team/invitations", role: "developer", right: "team:write" }
