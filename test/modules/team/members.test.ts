@@ -224,6 +224,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       yield* dataAs(second.session, merchant, "DELETE", `/team/members/${first.id}`)
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(codeOf(yield* call("/team/members")), "401 TOKEN_INVALID")
+      assert.deepStrictEqual((yield* dataAs(second.session, merchant, "GET", "/auth/wallets")).data, [])
       assert.isNull(yield* (yield* Members).find(merchant, "owner"))
       assert.deepStrictEqual(yield* rolesOf(merchant), ["owner"])
       assert.strictEqual(yield* outcome((yield* Team).loginLink(merchant, null)), "NOT_FOUND")
@@ -241,8 +242,24 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       )
       assert.strictEqual(yield* codeAs(owner.session, merchant, "DELETE", path), "409 INVALID_TRANSITION")
       const { key } = yield* dataAs(owner.session, merchant, "POST", "/api-keys", { name: "till", scope: "merchant" })
-      const answer = yield* post("/api/v1/team/invitations", { role: "owner" }, { "x-api-key": key })
-      assert.strictEqual(codeOf(answer), "403 CREDENTIAL_NOT_ALLOWED")
+      const colleague = yield* newColleague(owner.session, merchant, "viewer")
+      const { id } = yield* dataAs(owner.session, merchant, "POST", "/team/invitations", { role: "viewer" })
+      const byKey = (method: string, route: string, body?: object) =>
+        Effect.flatMap(Api, (api) =>
+          api.call(`/api/v1/team${route}`, {
+            method,
+            headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+            ...(body === undefined ? {} : { body })
+          }))
+      const answers = [
+        yield* byKey("POST", "/invitations", { role: "owner" }),
+        yield* byKey("POST", `/invitations/${id}/approve`),
+        yield* byKey("DELETE", `/invitations/${id}`),
+        yield* byKey("PATCH", `/members/${colleague.member}`, { role: "owner" }),
+        yield* byKey("DELETE", `/members/${colleague.member}`)
+      ]
+      assert.deepStrictEqual(answers.map(codeOf), answers.map(() => "403 CREDENTIAL_NOT_ALLOWED"))
+      assert.deepStrictEqual(yield* rolesOf(merchant), ["owner", "viewer"])
       const other = yield* signInByLink(yield* newMerchant)
       assert.strictEqual((yield* callAs(other.session, merchant, "GET", "/team/members")).status, 0)
     }))
