@@ -4,11 +4,11 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as Registry from "./Registry.ts"
-import { firstOwner, type Role } from "../schemas/Roles.ts"
+import { firstOwnerPerson, type Role } from "../schemas/Roles.ts"
 
 /** Somebody of a merchant. People count, not credentials. */
 export interface Member {
-  /** `firstOwner` of schemas/Roles.ts, or `per_<uuid>`. */
+  /** `firstOwnerPerson` of schemas/Roles.ts, or `per_<uuid>`. */
   readonly person: string
   readonly role: Role
   /** Epoch seconds from which on they may move money on mainnet, by whatever they sign in; absent: at any time. */
@@ -33,7 +33,7 @@ export class Members extends Context.Service<
 >()("tillwire/runtime/Members") {}
 
 /** Whom all wallets of a merchant stand for where nobody knows its people. */
-export const soleOwner: Member = { person: firstOwner, role: "owner" }
+export const soleOwner: Member = { person: firstOwnerPerson, role: "owner" }
 
 const ownerOnly: MemberDirectory = {
   find: () => Effect.succeed(soleOwner),

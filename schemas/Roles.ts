@@ -10,7 +10,7 @@ export type Role = typeof Role.Type
  * What the first owner of a merchant is called wherever people are counted, and is for good: what was made and approved
  * before anybody knew the people of merchants is that owner's.
  */
-export const firstOwner = "owner"
+export const firstOwnerPerson = "owner"
 
 /** What an API key may be used for (modules/docs/reference/roles.md#api-keys). */
 export const KeyPermission = Schema.Literals(["read", "write", "refund"])

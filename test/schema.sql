@@ -1343,8 +1343,6 @@ CREATE TABLE people (
   version bigint NOT NULL,
   name text NOT NULL,
   email text,
-  locale text NOT NULL,
-  time_zone text NOT NULL,
   recovery_set integer NOT NULL,
   created_at bigint NOT NULL,
   CONSTRAINT people_pkey PRIMARY KEY (id)

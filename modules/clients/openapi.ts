@@ -440,7 +440,7 @@ export interface paths {
         post?: never;
         /**
          * Remove one of your passkeys
-         * @description It signs nobody in any more. Sessions that it opened go on: end them if it was stolen.
+         * @description It signs nobody in any more. Sessions that it opened, or was asked for last, end: it may be this one.
          */
         delete: operations["team-account.removePasskey"];
         options?: never;
@@ -463,7 +463,7 @@ export interface paths {
         put?: never;
         /**
          * Make new recovery codes
-         * @description Ten codes, each good for one sign-in. Those that were made before count no more.
+         * @description Ten codes, each good for one sign-in with your e-mail address. Those that were made before count no more. Without an address there are none.
          */
         post: operations["team-account.makeRecoveryCodes"];
         delete?: never;
@@ -12644,7 +12644,11 @@ export interface components {
                 "application/json": components["schemas"]["WrappedError"];
             };
         };
-        /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+        /**
+         * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+         *
+         *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+         */
         Wrapped409: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13261,7 +13265,25 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -13354,29 +13376,7 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -14818,29 +14818,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -14981,29 +14959,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15236,29 +15192,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15357,29 +15291,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15480,29 +15392,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -16237,7 +16127,25 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -16373,7 +16281,25 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -23409,29 +23335,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -23965,7 +23869,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -25105,29 +25027,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -26675,29 +26575,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27332,29 +27210,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27572,29 +27428,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27748,29 +27582,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -28806,29 +28618,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -29144,7 +28934,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -29307,7 +29115,25 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30193,7 +30019,25 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30470,7 +30314,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30597,7 +30459,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30724,7 +30604,25 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -31182,29 +31080,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -31895,7 +31771,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -32061,7 +31955,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -32150,7 +32062,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -32874,7 +32804,25 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33636,29 +33584,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /**
-             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-             *
-             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-             */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33809,7 +33735,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33928,7 +33872,25 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];

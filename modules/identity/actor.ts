@@ -32,7 +32,7 @@ import {
   unlinkPersonWrites,
   unlinkWallet
 } from "./actor/WalletLinks.ts"
-import { firstHolder, type WalletHolder, type WalletState } from "./rules.ts"
+import { firstOwnerHolder, type WalletHolder, type WalletState } from "./rules.ts"
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
 export class Sessions extends Context.Service<Sessions, {
@@ -118,7 +118,7 @@ export class Wallets extends Context.Service<Wallets, {
       Wallets.of({
         list: context.repo.wallets,
         issue: (merchantId, network, address) => issueChallenge(context, network, address, merchantId),
-        link: (merchantId, proof, holder = firstHolder) => linkByProof(context, merchantId, proof, holder),
+        link: (merchantId, proof, holder = firstOwnerHolder) => linkByProof(context, merchantId, proof, holder),
         linkNamed: (request) => linkByName(context, request),
         unlink: (merchantId, id, evenLast, isTheirs) => unlinkWallet(context, merchantId, id, evenLast, isTheirs)
       }))

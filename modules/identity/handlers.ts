@@ -9,7 +9,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { MerchantId } from "../../schemas/Ids.ts"
-import { firstOwner } from "../../schemas/Roles.ts"
+import { firstOwnerPerson } from "../../schemas/Roles.ts"
 import { Sessions, Wallets } from "./actor.ts"
 import type { IssuedChallenge } from "./actor/Challenges.ts"
 import type { Tokens } from "./actor/SessionCalls.ts"
@@ -89,7 +89,7 @@ export const signInHandlers = Operations.group(
 )
 
 /** Null stands for the first owner, whose wallets were there before anybody knew the people of merchants. */
-const personOf = ({ person }: Grant): string | null => person === firstOwner ? null : person
+const personOf = ({ person }: Grant): string | null => person === firstOwnerPerson ? null : person
 
 const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person === personOf(caller)
 

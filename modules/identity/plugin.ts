@@ -1,18 +1,20 @@
 /** Wallets that sign in: sessions for merchants' people, and the keys that check their tokens. */
 import { Effect, Layer, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { inBatches, runPeriodically } from "../../runtime/Retention.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
 import { PersonWallets, registerLinkedWallets, Sessions, Wallets } from "./actor.ts"
-import { pruneSignIns } from "./actor/Pruning.ts"
 import { IdentityApi } from "./api.ts"
 import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
+import * as Repo from "./repo.ts"
 import { IdentityRpc } from "./rpc.ts"
 
 export { PersonWallets } from "./actor.ts"
@@ -30,6 +32,9 @@ const Options = Schema.Struct({
   })))
 })
 
+/** Messages, tokens and sessions that ended are kept for a day more, so that whoever comes late is told why. */
+const keptSeconds = 86_400
+
 const start = ({ wallets = [] }: typeof Options.Type) =>
   Layer.effectDiscard(Effect.gen(function*() {
     const { linkNamed } = yield* Wallets
@@ -43,7 +48,9 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     yield* (yield* Credentials).registerBearer(sessions.verify)
     yield* (yield* Revocations).register("ses", sessions.active)
     yield* registerLinkedWallets
-    yield* pruneSignIns
+    const { prune } = yield* Repo.make
+    const batch = Effect.flatMap(nowSeconds, (now) => prune(now - keptSeconds))
+    yield* runPeriodically("identity-prune", "10 minutes", inBatches(batch, Repo.pruneBatch))
   }))
 
 const services = ({ signup }: typeof Options.Type) =>

@@ -76,7 +76,7 @@ export const holderOf = (
 })
 
 /** Of a wallet that signs a merchant up, or that the operator names. */
-export const firstHolder: WalletHolder = { person: null, moneyFrom: 0 }
+export const firstOwnerHolder: WalletHolder = { person: null, moneyFrom: 0 }
 
 /** Who signed, as the drivers tell it. */
 export interface Account {
@@ -140,7 +140,7 @@ export const linkedWallet = (
   merchantId: number,
   before: WalletState | undefined,
   now: number,
-  holder: WalletHolder = firstHolder
+  holder: WalletHolder = firstOwnerHolder
 ): WalletState => ({
   id,
   merchantId,

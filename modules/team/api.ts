@@ -23,13 +23,12 @@ import {
 } from "../../schemas/Ids.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 import { Role } from "../../schemas/Roles.ts"
+import { success } from "../../schemas/Success.ts"
 import { maximumMembers, maximumName, maximumPasskeys, maximumSessions } from "./rules.ts"
 
 /** Characters of an e-mail address (RFC 5321), and of a token that is looked at. */
 const maximumEmail = 254
 const maximumToken = 128
-
-const success = <S extends Schema.Top>(data: S) => Schema.Struct({ success: Schema.tag(true), data })
 
 const list = <S extends Schema.Top>(item: S, identifier: string, example: S["Type"]) =>
   success(Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(item), has_more: Schema.Boolean })).annotate({

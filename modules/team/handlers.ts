@@ -123,11 +123,12 @@ export const joinHandlers = Operations.group(
       "accept",
       Effect.fnUntraced(function*({ payload }) {
         const { link, merchant, view } = yield* accept(payload.token, { name: payload.name })
+        if (link === null) return yield* Effect.die(new Error(`no link was made for the new person ${view.person.id}`))
         return ok({
           member: memberObject(view),
           merchant: { id: MerchantId.make(merchant.id), name: merchant.name },
-          sign_in_url: link?.url ?? "",
-          sign_in_expires_at: link?.expiresAt ?? 0
+          sign_in_url: link.url,
+          sign_in_expires_at: link.expiresAt
         })
       })
     )

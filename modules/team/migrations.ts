@@ -26,12 +26,10 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       name text NOT NULL,
       email text,
-      locale text NOT NULL,
-      time_zone text NOT NULL,
       recovery_set integer NOT NULL,
       created_at bigint NOT NULL
     )`
-    // id is made of merchant and person, so that there is one row of each pair.
+    // One row of each merchant and person: who joins again has the same one.
     yield* sql`CREATE TABLE members (
       id text PRIMARY KEY,
       merchant_id integer NOT NULL,

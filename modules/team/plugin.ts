@@ -1,18 +1,20 @@
 /** The people of merchants: members with roles, invitations, and how they sign in to the dashboard. */
 import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { nowSeconds } from "../../runtime/Clock.ts"
 import { Revocations } from "../../runtime/Http.ts"
 import { Members } from "../../runtime/Members.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { inBatches, runPeriodically } from "../../runtime/Retention.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { KeysByMaker, Merchants } from "../auth/plugin.ts"
 import { PersonWallets } from "../identity/plugin.ts"
 import { TeamApi } from "./api.ts"
 import { accountHandlers, joinHandlers, rpcHandlers, teamHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
+import { makeRepo, pruneBatch } from "./repo.ts"
 import { TeamRpc } from "./rpc.ts"
 import { layer, Team, TeamSessions } from "./service.ts"
-import { pruneTeamSignIns } from "./service/Pruning.ts"
 
 export {
   type AcceptedInvitation,
@@ -24,12 +26,17 @@ export {
   TeamSignIn
 } from "./service.ts"
 
+/** Links, answers, tries, codes and sessions that ended are kept for a day more. */
+const keptSeconds = 86_400
+
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const { directory } = yield* Team
   const { active } = yield* TeamSessions
   yield* (yield* Members).register(directory)
   yield* (yield* Revocations).register("tms", active)
-  yield* pruneTeamSignIns
+  const { prune } = yield* makeRepo
+  const batch = Effect.flatMap(nowSeconds, (now) => prune(now - keptSeconds))
+  yield* runPeriodically("team-prune", "10 minutes", inBatches(batch, pruneBatch))
 }))
 
 export const plugin = Plugin.make({

@@ -11,7 +11,7 @@ import {
   type Account,
   accountName,
   end,
-  firstHolder,
+  firstOwnerHolder,
   linkedWallet,
   markUsed,
   objectionToLink,
@@ -85,7 +85,7 @@ export const linkByName = (context: IdentityContext, { address, isContract, merc
   Effect.flatMap(
     accountOf(context, network, address, isContract),
     (account) =>
-      decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstHolder, []))
+      decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstOwnerHolder, []))
   )
 
 /** The rows that unlink a wallet and end its sessions. */

@@ -14,8 +14,6 @@ export const personWrite = (person: PersonState): Write => ({
     version: person.version,
     name: person.name,
     email: person.email,
-    locale: person.locale,
-    time_zone: person.timeZone,
     recovery_set: person.recoverySet,
     created_at: person.createdAt
   }
@@ -60,8 +58,6 @@ interface PersonRow {
   readonly version: bigint
   readonly name: string
   readonly email: string | null
-  readonly locale: string
-  readonly time_zone: string
   readonly recovery_set: number
   readonly created_at: bigint
 }
@@ -98,8 +94,6 @@ const personOf = (row: PersonRow): PersonState => ({
   id: row.id,
   name: row.name,
   email: row.email,
-  locale: row.locale,
-  timeZone: row.time_zone,
   recoverySet: row.recovery_set,
   createdAt: Number(row.created_at),
   version: Number(row.version)

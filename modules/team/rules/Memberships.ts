@@ -1,7 +1,7 @@
 /** Who is a member of a merchant in which role, and what becomes of that. Pure. Times are epoch seconds. */
 import type { Member } from "../../../runtime/Members.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { firstOwner, type Role, roleHas } from "../../../schemas/Roles.ts"
+import { firstOwnerPerson, type Role, roleHas } from "../../../schemas/Roles.ts"
 
 /** Seconds for which a change waits for another owner, or before the same owner may do it alone. */
 export const proposalSeconds = 86_400
@@ -23,7 +23,7 @@ export interface Proposal {
   readonly expiresAt: number
 }
 
-/** A person at a merchant. There is one row of each pair, whatever became of it. */
+/** A person at a merchant. There is one row of each pair, also after a removal. */
 export interface MemberState {
   readonly id: string
   readonly merchantId: number
@@ -40,9 +40,12 @@ export interface MemberState {
   readonly version: number
 }
 
-/** A member as people are counted: the first owner under the name that was its before it was known. */
+/**
+ * A member as people are counted. The first owner keeps the name that was counted before the team knew the person, so
+ * that its keys and approvals stay its own.
+ */
 export const memberOf = ({ isFirst, moneyFrom, person, role }: MemberState): Member => ({
-  person: isFirst ? firstOwner : person,
+  person: isFirst ? firstOwnerPerson : person,
   role,
   moneyFrom
 })
@@ -56,7 +59,7 @@ export interface NewMember {
   readonly moneyFrom: number
 }
 
-/** A member as it begins; `before` is the row of somebody who was one before. */
+/** A new member; `before` is the row of somebody who was removed and joins again. */
 export const newMember = (member: NewMember, before: MemberState | undefined, now: number): MemberState => ({
   ...member,
   isFirst: member.isFirst || before?.isFirst === true,
@@ -97,7 +100,8 @@ export const consentTo = (
   const concernsApprovers = isApproving(target?.role ?? null) || isApproving(role)
   if (!servesMainnet || !concernsApprovers || (target !== null && memberOf(target).person === by)) return "none"
   if (ownersOf(members).length > 1) return "second_owner"
-  return members.filter((member) => member.status === "active" && isApproving(member.role)).length > 1 ? "day" : "none"
+  const approvers = members.filter((member) => member.status === "active" && isApproving(member.role))
+  return approvers.length > 1 ? "day" : "none"
 }
 
 /**
@@ -162,7 +166,7 @@ const tooEarly = ({ aloneFrom }: Proposal): PublicError =>
 /**
  * What becomes of a member. At least one owner remains. What needs more than one owner ({@link consentTo}) is kept as a
  * proposal, until another owner sends the same or a day has passed; the role that the member has ends the proposal.
- * Undefined: it is so already.
+ * Undefined: nothing changes.
  */
 export const decideChange = (
   members: ReadonlyArray<MemberState>,

@@ -6,9 +6,6 @@ export interface PersonState {
   readonly name: string
   /** In lower case; null: unknown. Nobody has proved that it is theirs. */
   readonly email: string | null
-  /** BCP 47 and IANA. */
-  readonly locale: string
-  readonly timeZone: string
   /** Which set of recovery codes counts; 0: there was none yet. */
   readonly recoverySet: number
   readonly createdAt: number
@@ -19,8 +16,6 @@ export const newPerson = (id: string, name: string, email: string | null, now: n
   id,
   name,
   email: email === null ? null : normalEmail(email),
-  locale: "en",
-  timeZone: "UTC",
   recoverySet: 0,
   createdAt: now,
   version: 1

@@ -8,7 +8,7 @@ export const idleSeconds = 28_800
 /** Seconds that a session lasts, at most. */
 export const maximumSessionSeconds = 604_800
 
-/** Seconds after a sign-in or a fresh authentication in which acts are allowed that need one. */
+/** Seconds for which a session counts as freshly authenticated. */
 export const freshSeconds = 300
 
 /** Sessions that a person may have open at once; the oldest gives way to a new one. */

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { firstOwner } from "../../../schemas/Roles.ts"
+import { firstOwnerPerson } from "../../../schemas/Roles.ts"
 import { passkeyWrite, sessionWrite } from "../repo.ts"
 import { endSession, isOpen, type PasskeyState, removePasskey, renamePasskey } from "../rules.ts"
 import type { Caller } from "./Memberships.ts"
@@ -12,7 +12,7 @@ import { append, decideInTurn, personActWrites, requireMerchant, type TeamContex
 
 /** The person that a caller is; undefined: the owner of a merchant of which nobody was a member yet. */
 export const personOfCaller = Effect.fnUntraced(function*(context: TeamContext, { merchantId, person }: Caller) {
-  const isFirst = person === null || person === firstOwner
+  const isFirst = person === null || person === firstOwnerPerson
   if (isFirst && (yield* context.repo.firstOwner(merchantId)) === undefined) return undefined
   return (yield* requireMember(context, merchantId, person)).person
 })

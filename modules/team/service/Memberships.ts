@@ -5,7 +5,7 @@ import type { IdempotentCall, Write } from "../../../runtime/Commit.ts"
 import type { Grant } from "../../../runtime/Http.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { firstOwner, type Role } from "../../../schemas/Roles.ts"
+import { firstOwnerPerson, type Role } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import { invitationWrite, memberWrite, type PageQuery, personWrite, sessionWrite } from "../repo.ts"
 import {
@@ -120,7 +120,7 @@ const endWrites = Effect.fnUntraced(function*(
     merchantId: member.merchantId,
     from: memberOf(member).person,
     role: member.role,
-    to: keyRecipient(members, member, caller.person ?? firstOwner),
+    to: keyRecipient(members, member, caller.person ?? firstOwnerPerson),
     actor: caller.credential,
     requestId: cause.requestId
   })
@@ -148,7 +148,7 @@ export const changeMember = (
       const target = members.find((member) => member.id === id)
       if (target === undefined) return yield* publicError("NOT_FOUND", { message: "No such member" })
       const now = yield* nowSeconds
-      const by = caller.person ?? firstOwner
+      const by = caller.person ?? firstOwnerPerson
       const decision = decideChange(members, { target, role, by }, servesMainnet(context), now)
       if (isPublicError(decision)) return yield* decision
       const member = decision?.member ?? target
@@ -214,7 +214,7 @@ export const invite = (
           message: `A merchant may have ${maximumMembers} members and open invitations: revoke some first`
         })
       }
-      const by = caller.person ?? firstOwner
+      const by = caller.person ?? firstOwnerPerson
       const token = yield* newToken
       const invitation: InvitationState = {
         id: `tin_${yield* uuidV7}`,
@@ -315,7 +315,7 @@ export const approve = (
     caller.merchantId,
     Effect.gen(function*() {
       const before = yield* requireInvitation(context, caller.merchantId, id)
-      const after = approveInvitation(before, caller.person ?? firstOwner, yield* nowSeconds)
+      const after = approveInvitation(before, caller.person ?? firstOwnerPerson, yield* nowSeconds)
       if (isPublicError(after)) return yield* after
       const entries = yield* entryOf(
         context,

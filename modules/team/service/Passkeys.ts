@@ -20,7 +20,7 @@ import {
   relyingPartyOf
 } from "../rules/RelyingParty.ts"
 import { waitFactsOf } from "./People.ts"
-import { newTokens, type OpenedSession, openSession, requireOpen, shownSession, type TeamSession } from "./Sessions.ts"
+import { newTokens, type OpenedSession, openSession, requireOpen, sessionView, type TeamSession } from "./Sessions.ts"
 import { append, decideInTurn, hashesOf, hashOf, personActWrites, type TeamContext } from "./TeamContext.ts"
 
 /** COSE names of the signatures that are taken: EdDSA, ES256, RS256. */
@@ -259,7 +259,7 @@ export const refreshByPasskey = (context: TeamContext, { id, person }: TeamSessi
       const now = yield* nowSeconds
       const session = refreshSession(before, hashes, passkey, now)
       yield* append(context, systemMerchant, [...writes, sessionWrite(session)])
-      const opened: OpenedSession = { session: shownSession(session, owner), ...tokens }
+      const opened: OpenedSession = { session: sessionView(session, owner), ...tokens }
       return opened
     })
   )

@@ -4,7 +4,7 @@ import type { Write } from "../../../runtime/Commit.ts"
 import { type MemberDirectory, soleOwner } from "../../../runtime/Members.ts"
 import { uuidV4, uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { firstOwner } from "../../../schemas/Roles.ts"
+import { firstOwnerPerson } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import { memberWrite, personWrite } from "../repo.ts"
 import { memberOf, type MemberState, newMember, newPerson, type WaitFacts } from "../rules.ts"
@@ -49,7 +49,7 @@ export const waitFactsOf = (context: TeamContext, person: string): Effect.Effect
 
 const activeMember = ({ repo }: TeamContext, merchantId: number, person: string | null) =>
   Effect.map(
-    person === null || person === firstOwner
+    person === null || person === firstOwnerPerson
       ? repo.firstOwner(merchantId)
       : repo.memberByPerson(merchantId, person),
     (member) => member?.status === "active" ? member : undefined
@@ -71,7 +71,7 @@ export const directoryOf = (context: TeamContext): MemberDirectory => {
   const { keys, repo, wallets } = context
   return {
     find: Effect.fnUntraced(function*(merchantId, person) {
-      const isFirst = person === null || person === firstOwner
+      const isFirst = person === null || person === firstOwnerPerson
       const member = isFirst ? yield* repo.firstOwner(merchantId) : yield* repo.memberByPerson(merchantId, person)
       if (member === undefined) return isFirst ? soleOwner : null
       return member.status === "active" ? memberOf(member) : null
@@ -84,7 +84,7 @@ export const directoryOf = (context: TeamContext): MemberDirectory => {
       const member = yield* activeMember(context, merchantId, person)
       return [
         ...(member === undefined ? [] : [member.id]),
-        ...yield* wallets.idsOf(merchantId, person === firstOwner ? null : person),
+        ...yield* wallets.idsOf(merchantId, person === firstOwnerPerson ? null : person),
         ...yield* keys.idsOf(merchantId, person)
       ]
     })

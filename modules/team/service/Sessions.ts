@@ -44,14 +44,10 @@ export interface TeamSession {
   readonly name: string
   readonly method: SignInMethod
   readonly signedInAt: number
-  /** Acts that need a fresh authentication are allowed until then. */
+  /** Until then it counts as freshly authenticated. No act asks for that yet. */
   readonly freshUntil: number
   /** Money may be moved on mainnet from then on (modules/docs/reference/team.md#waits). */
   readonly moneyFrom: number
-  /** BCP 47: `en`. */
-  readonly locale: string
-  /** IANA: `UTC`. */
-  readonly timeZone: string
 }
 
 /** A merchant that a person is a member of. */
@@ -68,10 +64,10 @@ export interface OpenedSession {
   readonly actToken: string
 }
 
-export const shownSession = (
+export const sessionView = (
   { freshUntil, id, method, moneyFrom, signedInAt }: SessionState,
-  { id: person, locale, name, timeZone }: PersonState
-): TeamSession => ({ id, person, name, method, signedInAt, freshUntil, moneyFrom, locale, timeZone })
+  { id: person, name }: PersonState
+): TeamSession => ({ id, person, name, method, signedInAt, freshUntil, moneyFrom })
 
 /** Two new tokens, and their hashes as they are stored. */
 export const newTokens = Effect.fnUntraced(function*(context: TeamContext) {
@@ -134,7 +130,7 @@ export const openSession = Effect.fnUntraced(function*(context: TeamContext, sig
     ...signIn.endsOthers === undefined ? [] : yield* endWalletSessions(context, person.id),
     ...entries
   ])
-  const opened: OpenedSession = { session: shownSession(session, person), ...tokens }
+  const opened: OpenedSession = { session: sessionView(session, person), ...tokens }
   return opened
 })
 
@@ -147,7 +143,7 @@ export const findSession = Effect.fnUntraced(function*(context: TeamContext, tok
   if (session === undefined || !isOpen(session, now)) return null
   if (now - session.lastUsedAt >= useSeconds) yield* repo.recordUse(session.id, now)
   const person = yield* repo.person(session.person)
-  return person === undefined ? null : shownSession(session, person)
+  return person === undefined ? null : sessionView(session, person)
 })
 
 /** The row of a session that is open now; `TOKEN_INVALID` for one that has ended. */

@@ -149,7 +149,7 @@ export const signInByLink = Effect.fnUntraced(function*(context: TeamContext, to
   )
 })
 
-/** The member that a wallet stands for, made where it is the first owner of a merchant that nobody was a member of. */
+/** The member who signs in by a wallet. The first owner is made where the merchant has no members yet. */
 const memberOfWallet = Effect.fnUntraced(function*(
   context: TeamContext,
   { merchantId, person }: { readonly merchantId: number; readonly person: string | null },

@@ -188,7 +188,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
         yield* newColleague(owner.session, merchant, "support", email),
         yield* newColleague(owner.session, merchant, "support", email)
       ]
-      yield* sql`INSERT INTO people SELECT 'per_0' || n, merchant_id, version, name, email, locale, time_zone,
+      yield* sql`INSERT INTO people SELECT 'per_0' || n, merchant_id, version, name, email,
         recovery_set, created_at FROM people, generate_series(1, 30) n WHERE id = ${one.session.person}`
       for (const { session } of [one, two]) {
         const { codes } = yield* dataAs(session, merchant, "POST", "/team/recovery-codes")
@@ -404,7 +404,7 @@ describe("of many at once on two instances", () => {
         for (let round = 0; round < 3; round++) {
           const { url } = yield* Effect.provide(Effect.flatMap(Team, (team) => team.loginLink(merchant, null)), a)
           const uses = yield* onBoth("team_links", Effect.flatMap(TeamSignIn, ({ byLink }) => byLink(tokenOf(url))))
-          assert.sameMembers(uses, ["opened", "TOKEN_INVALID"])
+          assert.deepStrictEqual(uses.toSorted(), ["TOKEN_INVALID", "opened"])
         }
         const { codes } = yield* Effect.provide(
           dataAs(colleague.session, merchant, "POST", "/team/recovery-codes"),
@@ -414,7 +414,7 @@ describe("of many at once on two instances", () => {
           "team_recovery_codes",
           Effect.flatMap(TeamSignIn, ({ byRecovery }) => byRecovery("twin@shop.example", codes[0]))
         )
-        assert.sameMembers(uses, ["opened", "TOKEN_INVALID"])
+        assert.deepStrictEqual(uses.toSorted(), ["TOKEN_INVALID", "opened"])
       }),
     60_000
   )
