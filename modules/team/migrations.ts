@@ -29,7 +29,6 @@ export const migrations: Migrations = {
       recovery_set integer NOT NULL,
       created_at bigint NOT NULL
     )`
-    // One row of each merchant and person: who joins again has the same one.
     yield* sql`CREATE TABLE members (
       id text PRIMARY KEY,
       merchant_id integer NOT NULL,
@@ -67,7 +66,6 @@ export const migrations: Migrations = {
       version bigint NOT NULL,
       person text NOT NULL,
       method text NOT NULL CHECK (method IN ('passkey', 'wallet', 'link', 'recovery')),
-      -- The one that proved it last.
       passkey text,
       read_hash text NOT NULL,
       act_hash text NOT NULL,
@@ -109,7 +107,7 @@ export const migrations: Migrations = {
     )`
     yield* sql`CREATE UNIQUE INDEX team_passkeys_by_credential ON team_passkeys (credential_id)`
     yield* sql`CREATE INDEX team_passkeys_by_person ON team_passkeys (person) WHERE status = 'active'`
-    // Challenges prove by themselves that they were made here; only those that were answered are kept, to be used once.
+    // Challenges prove by themselves that they were made here; those that were answered are kept, to be used once.
     yield* sql`CREATE TABLE team_passkey_answers (
       id text PRIMARY KEY,
       merchant_id integer NOT NULL,
@@ -132,8 +130,7 @@ export const migrations: Migrations = {
     yield* sql`CREATE TABLE team_recovery_tries (
       id text PRIMARY KEY,
       merchant_id integer NOT NULL,
-      version bigint NOT NULL,
-      tries json NOT NULL,
+      version bigint NOT NULL, tries json NOT NULL,
       expires_at bigint NOT NULL
     )`
     yield* sql`CREATE INDEX team_recovery_tries_by_end ON team_recovery_tries (expires_at)`

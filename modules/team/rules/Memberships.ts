@@ -88,9 +88,9 @@ export interface MemberChange {
 export type Consent = "none" | "second_owner" | "day"
 
 /**
- * What a change needs that makes or unmakes somebody who approves. With real money one owner alone could else put others
- * in the place of those who must approve too. Where two owners exist, both must want it. Where only admins are beside
- * the owner, a day must pass in which they see it. Whoever gives up a role of its own needs nobody.
+ * What a change needs that makes or unmakes somebody who approves. With real money one owner alone could else put
+ * others in the place of those who must approve too. Where two owners exist, both must want it. Where only admins are
+ * beside the owner, a day must pass in which they see it. Whoever gives up a role of its own needs nobody.
  */
 export const consentTo = (
   members: ReadonlyArray<MemberState>,
@@ -216,8 +216,8 @@ export interface InvitationState {
 }
 
 /**
- * The invitation as the owners of now see it: it needs approval too where another owner joined since, and the approval of
- * somebody who is no owner any more is none.
+ * The invitation as the owners of now see it. It needs approval too where another owner joined since, and the approval
+ * of somebody who is no owner any more is none.
  */
 export const withConsent = (
   invitation: InvitationState,
