@@ -95,7 +95,7 @@ const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person ===
 
 /** Everybody sees the wallets they sign in by, and who manages the team those of all. */
 const isShownTo = (caller: Grant) => (wallet: WalletState): boolean =>
-  isOwn(caller, wallet) || objectionToRight(caller, "team:write") === undefined
+  isOwn(caller, wallet) || objectionToRight(caller, "team:write", caller.environment) === undefined
 
 export const walletHandlers = Operations.group(
   IdentityApi,
