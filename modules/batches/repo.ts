@@ -12,6 +12,7 @@ import type { PageCursor } from "../../schemas/Page.ts"
 import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
 import { makeProofs } from "./repo/Proofs.ts"
 import { makeReceipts } from "./repo/Receipts.ts"
+import { makeReservations } from "./repo/Reservations.ts"
 
 export type { Receipt, ReceiptFilter } from "./repo/Receipts.ts"
 
@@ -269,6 +270,7 @@ export const makeRepo = Effect.gen(function*() {
   return {
     ...makeProofs(sql),
     ...makeReceipts(sql),
+    ...makeReservations(sql),
     find: (merchantId: number, id: string): Effect.Effect<BatchState | null> =>
       Effect.map(
         read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND id = ${id}`),
@@ -338,26 +340,6 @@ export const makeRepo = Effect.gen(function*() {
     ): Effect.Effect<ReadonlyArray<BatchState>> =>
       read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND environment = ${environment}
         AND closed_at IS NULL AND network = ${network} AND from_address = ${from} ORDER BY id`),
-    /**
-     * Coins and outputs that the merchant's exports of a network spend which can still be executed, and of lists the
-     * payments that they wait for; with the version of their counter, as of one moment.
-     */
-    reservations: (
-      { environment, merchantId, network }: Pick<BatchState, "environment" | "merchantId" | "network">
-    ): Effect.Effect<{ readonly inputs: ReadonlySet<string>; readonly version: number }> =>
-      sql<{ inputs: ReadonlyArray<string>; version: bigint }>`SELECT coalesce((
-          SELECT json_agg(input) FROM batches, json_array_elements(parts) AS part,
-            json_array_elements_text(part -> 'export' -> 'inputs') AS input
-          WHERE merchant_id = ${merchantId} AND environment = ${environment} AND network = ${network}
-            AND due_at IS NOT NULL AND (part ->> 'isWatched')::boolean
-            AND (part -> 'export' ->> 'format' <> 'csv' OR part ->> 'status' IN ('out', 'seen'))
-        ), '[]') AS inputs, coalesce((
-          SELECT version FROM reservation_counters
-          WHERE merchant_id = ${merchantId} AND environment = ${environment} AND network = ${network}
-        ), 0) AS version`.pipe(
-        Effect.orDie,
-        Effect.map(([row]) => ({ inputs: new Set(row!.inputs), version: Number(row!.version) }))
-      ),
     /** Due when the system's clock says `now`, by their merchants' clocks. Each is read when its turn comes. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<DueBatch>> =>
       Effect.suspend(() =>
