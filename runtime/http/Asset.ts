@@ -8,6 +8,9 @@ import { matchesEtag } from "./Etags.ts"
 /** Brotli's effort, 0 to 11: from here on each step costs twice the time for a percent of size. */
 const brotliQuality = 6
 
+/** Bytes up to which the most effort is made, once at the start: such a body is part of a page's first view. */
+const smallBodyBytes = 16_384
+
 /**
  * A body in the two encodings that clients accept, one buffer each, shared by all answers so that a slow reader holds
  * no copy of its own. A client that accepts neither gets the unpacked body, whose buffer is shared in the same way.
@@ -56,9 +59,10 @@ const makeUnpack = (gzipped: Uint8Array): Effect.Effect<Uint8Array> => {
 /** Compresses a body on zlib's own threads. */
 export const makeAsset = (body: string | Uint8Array, contentType: string): Effect.Effect<Asset> => {
   const bytes = typeof body === "string" ? Buffer.from(body) : body
+  const quality = bytes.length <= smallBodyBytes ? constants.BROTLI_MAX_QUALITY : brotliQuality
   const brotli = packed((done) =>
     brotliCompress(bytes, {
-      params: { [constants.BROTLI_PARAM_QUALITY]: brotliQuality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
+      params: { [constants.BROTLI_PARAM_QUALITY]: quality, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length }
     }, done)
   )
   const gzipped = packed((done) => gzip(bytes, done))

@@ -58,7 +58,7 @@ const answerMillis = 120_000
 const againMillis = 86_400_000
 
 /** What a wallet may put into its name to turn the rest of a sentence around (Unicode, UAX #9). */
-const directionMarks = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+const directionMarks = /\p{Bidi_Control}/gu
 
 /** A wallet's name, apart from the sentence it stands in. */
 const nameOf = ({ info }: Announced): string =>
@@ -181,8 +181,7 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
     const texts: Record<Words, string> = JSON.parse(words!)
     const before = lastTransfer()
     const tell = (key: Words, named = wallet, sent = before) => {
-      const values: Record<string, string> = { wallet: nameOf(named), sent: sent?.amount! }
-      note = texts[key].replace(/\{(wallet|sent)\}/g, (_, name) => values[name]!)
+      note = texts[key].replace(/\{\w+\}/g, (name) => name === "{wallet}" ? nameOf(named) : sent!.amount)
       tone = key === "sent" ? "good" : key === "asking" ? "" : "warn"
       question = ""
       showNote()
