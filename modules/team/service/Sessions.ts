@@ -201,8 +201,8 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
 })
 
 /**
- * Those of `ids` that are good: the ids of open sessions, and of those with a membership the ones whose person still has
- * that role at that merchant.
+ * Those of `ids` that are good: the ids of open sessions, and of those with a membership the ones whose person still
+ * has that role at that merchant.
  */
 export const activeSessions = Effect.fnUntraced(function*({ repo }: TeamContext, ids: ReadonlyArray<string>) {
   const parts = ids.map((id) => ({ id, session: id.split(" ", 1)[0]!, membership: id.slice(id.indexOf(" ") + 1) }))
