@@ -8,6 +8,7 @@ import {
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
+  PrivateReplies,
   WrappedErrors
 } from "../../runtime/Http.ts"
 import { RightsOf } from "../../runtime/Rights.ts"
@@ -133,6 +134,7 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
   .prefix("/api/v1/exceptions")
   .middleware(MerchantAuth)
   .annotate(RightsOf, { read: "payments:read", write: "exceptions:resolve" })
+  .annotate(PrivateReplies, true)
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .annotateMerge(OpenApi.annotations({

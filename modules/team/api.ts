@@ -8,6 +8,7 @@ import {
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
+  PrivateReplies,
   WrappedErrors
 } from "../../runtime/Http.ts"
 import { RightsOf } from "../../runtime/Rights.ts"
@@ -328,6 +329,7 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
 )
   .middleware(MerchantAuth)
   .annotate(RightsOf, { read: "team:read", write: "team:write" })
+  .annotate(PrivateReplies, true)
   .middleware(WrappedErrors)
   .annotate(ParameterCodes, listParameterCodes)
   .prefix("/api/v1/team")
@@ -427,6 +429,7 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
 )
   .middleware(MerchantAuth)
   .annotate(RightsOf, { read: "account:write", write: "account:write" })
+  .annotate(PrivateReplies, true)
   .middleware(WrappedErrors)
   .prefix("/api/v1/team")
   .annotateMerge(OpenApi.annotations({

@@ -141,6 +141,23 @@ const readTransfers = (): Record<string, Transfer> => {
   }
 }
 
+/** A wallet's place in the list; `pay` is the text of its button. */
+const itemOf = (wallet: Announced, pay: string, press: (wallet: Announced) => unknown): HTMLElement => {
+  const { icon } = wallet.info
+  const button = document.createElement("button")
+  button.type = "button"
+  // Pictures of an extension are shown where they are data; no other site is asked for one.
+  if (/^data:image\/(png|webp|svg\+xml|jpeg|gif)[;,]/.test(icon)) {
+    button.append(Object.assign(new Image(), { src: icon, alt: "" }))
+  }
+  button.append(pay.replace("{wallet}", () => nameOf(wallet)))
+  // The second click of a double click would answer a question that nobody has read.
+  button.addEventListener("click", ({ detail }) => detail > 1 || press(wallet))
+  const item = document.createElement("li")
+  item.append(button)
+  return item
+}
+
 /** Offers the wallets of this browser on every screen that has a list for them; gives what fills a new screen's. */
 export const offerWallets = (state: HTMLElement, announce: Announce): () => void => {
   const wallets: Array<Announced> = []
@@ -168,7 +185,7 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
   /** The newest transfer of this invoice, asked for here or in another tab. */
   const lastTransfer = (): Transfer | undefined => {
     const kept = readTransfers()[location.pathname]
-    return kept && !(kept.at < ownTransfer?.at!) ? kept : ownTransfer
+    return kept && ownTransfer && kept.at < ownTransfer.at ? ownTransfer : kept ?? ownTransfer
   }
 
   const keepTransfer = (transfer: Transfer | undefined) => {
@@ -227,28 +244,12 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
     }
   }
 
-  const itemOf = (wallet: Announced, pay: string): HTMLElement => {
-    const { icon } = wallet.info
-    const button = document.createElement("button")
-    button.type = "button"
-    // Pictures of an extension are shown where they are data; no other site is asked for one.
-    if (/^data:image\/(png|webp|svg\+xml|jpeg|gif)[;,]/.test(icon)) {
-      button.append(Object.assign(new Image(), { src: icon, alt: "" }))
-    }
-    button.append(pay.replace("{wallet}", () => nameOf(wallet)))
-    // The second click of a double click would answer a question that nobody has read.
-    button.addEventListener("click", ({ detail }) => detail > 1 || press(wallet))
-    const item = document.createElement("li")
-    item.append(button)
-    return item
-  }
-
   /** Puts wallets at the end of the list, where there is one: those that are there stay, and keep the focus. */
   const add = (more: ReadonlyArray<Announced>) => {
     const list = listOf()
     if (!list) return
     const { pay } = JSON.parse(list.dataset.words!)
-    list.append(...more.map((wallet) => itemOf(wallet, pay)))
+    list.append(...more.map((wallet) => itemOf(wallet, pay, press)))
     list.hidden = wallets.length === 0
   }
 

@@ -80,6 +80,24 @@ const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefine
   return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
 })
 
+/** Makes sockets for payors to follow their invoice with. */
+const makeTickets = Effect.gen(function*() {
+  const secrets = yield* Secrets
+  const settings = yield* Settings
+  return Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
+    const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
+      Effect.provideService(Secrets, secrets)
+    )
+    return {
+      token,
+      endpoint: "/ws/payment",
+      format: "event_v1",
+      ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
+      expires_at: expiresAt
+    } as const
+  })
+})
+
 /**
  * What payors read, by the API of a session and on the payment page alike. The bodies
  * are those of api.ts. Who asks has been let in by {@link PayorApi.open}, or by a check of the same pair.
@@ -154,10 +172,9 @@ export class PayorApi extends Context.Service<PayorApi, {
       const payments = yield* Payments
       const policies = yield* TokenPolicies
       const prices = yield* Prices
-      const secrets = yield* Secrets
       const sessions = yield* PayorSessions
-      const settings = yield* Settings
       const networkFees = yield* makeNetworkFees
+      const ticket = yield* makeTickets
 
       const current = (invoiceId: InvoiceId) =>
         Effect.flatMap(invoices.find(invoiceId), (aggregate) => checkSession(aggregate ?? undefined))
@@ -229,19 +246,6 @@ export class PayorApi extends Context.Service<PayorApi, {
           const spot = token === undefined ? null : prices.latest(token)
           return token === undefined || spot === null ? [] : [[id, estimateOf(invoice, spot, token.decimals)] as const]
         }))
-
-      const ticket = Effect.fnUntraced(function*({ id, merchantId }: InvoiceState) {
-        const { expiresAt, token } = yield* PayorTickets.mint({ invoiceId: id, merchantId }).pipe(
-          Effect.provideService(Secrets, secrets)
-        )
-        return {
-          token,
-          endpoint: "/ws/payment",
-          format: "event_v1",
-          ws_url: `${settings.publicUrl.replace(/^http/, "ws")}/ws/payment?format=event_v1`,
-          expires_at: expiresAt
-        } as const
-      })
 
       const withSocket = ({ invoice }: Aggregate, route: Route) =>
         Effect.map(ticket(invoice), (socket) => addressBody(route, socket))
