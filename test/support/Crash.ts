@@ -298,7 +298,10 @@ export const checkCommits = Effect.fnUntraced(function*(
     const told = byInvoice.get(id) ?? []
     const decisions = decisionsOf(told, flushes)
     if (amount_paid !== counted) faults.push(`${id}: amount_paid ${amount_paid}, payments ${counted}`)
-    if (decisions !== version) faults.push(`${id}: ${decisions} decisions told, version ${version}`)
+    if (decisions !== version) {
+      const list = told.map((event) => `${event.type} in ${flushes.get(event.id)}`).join(", ")
+      faults.push(`${id}: ${decisions} decisions told, version ${version}: ${list}`)
+    }
     if (!byObject.has(id)) {
       faults.push(`${id}: no event`)
       continue

@@ -32,6 +32,7 @@ const newTeam = Effect.fnUntraced(function*(...roles: ReadonlyArray<string>) {
   yield* sql`UPDATE team_sessions SET money_from = 0`
   const colleagues = yield* Effect.forEach(roles, (role) => newColleague(owner.session, merchant, role))
   yield* sql`UPDATE team_sessions SET money_from = 0`
+  yield* sql`UPDATE members SET money_from = 0`
   return { merchant, owner, colleagues }
 })
 
@@ -127,11 +128,13 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a key", (it) 
 
   it.effect("that somebody rotated for a colleague never has more than who rotated it had", () =>
     Effect.gen(function*() {
-      const { colleagues: [admin, developer], merchant, owner } = yield* newTeam("admin", "developer")
+      const { colleagues: [admin, developer], merchant } = yield* newTeam("admin", "developer")
       const key = yield* makeKey(developer!.session, merchant)
       const own = yield* makeKey(developer!.session, merchant)
       const rotated = (yield* rotation(admin!.session, merchant, key.id)).body.data
-      yield* dataAs(owner.session, merchant, "PATCH", `/team/members/${developer!.member}`, { role: "owner" })
+      // By hand: beside an admin an owner waits a day before making another one.
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE members SET role = 'owner' WHERE id = ${developer!.member}`
       yield* TestClock.adjust("5 seconds")
       assert.strictEqual(yield* ownersCall(own.key), hasOwnersRights)
       assert.strictEqual(yield* ownersCall(rotated.key), lacksOwnersRights)

@@ -4,7 +4,6 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
-import { TestClock } from "effect/testing"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { holdWrite, Refunds } from "../../../modules/refunds/plugin.ts"
 import { noCause } from "../../../runtime/Commit.ts"
@@ -17,10 +16,10 @@ import {
   invoiceService,
   newInvoice,
   newMerchant,
+  passDays,
   post,
   receiveTransfer,
   reportAgain,
-  runDue,
   usualPrices,
   walletOf
 } from "../invoices/InvoiceService.ts"
@@ -121,8 +120,7 @@ layer(invoiceService)("what is too much of an invoice", (it) => {
             yield* engine.change(id, { _tag: "Cancel" }, noCause, "service:test")
           }
         } else {
-          yield* TestClock.adjust("31 days")
-          yield* runDue
+          yield* passDays(caller, 31)
         }
         assert.deepStrictEqual([(yield* engine.find(first.id))!.status, yield* asked(caller)], [end, { overpaid: 10 }])
       }

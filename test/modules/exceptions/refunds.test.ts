@@ -17,6 +17,7 @@ import {
   newInvoice,
   newMerchant,
   openExceptions,
+  passDays,
   post,
   receiveTransfer,
   runDue,
@@ -174,8 +175,7 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
         const { json: { refunds: [refund] } } = yield* resolve(caller, exception, { action: "refund" })
         if (isCanceled) yield* caller.ok(`/api/v1/refunds/${refund.id}/cancel`, post({}))
         else {
-          yield* TestClock.adjust("31 days")
-          yield* runDue
+          yield* passDays(caller, 31)
           assert.strictEqual((yield* (yield* Refunds).find(refund.id))!.status, "expired")
         }
         const [again, ...others] = yield* openOf(caller)
@@ -240,8 +240,7 @@ layer(invoiceService)("exceptions that are refunded", (it) => {
         invoice_payment_id: exception.invoice_payment_id
       })
       assert.deepStrictEqual([refund.amount, yield* openOf(caller)], [12_000, []])
-      yield* TestClock.adjust("31 days")
-      yield* runDue
+      yield* passDays(caller, 31)
       assert.deepInclude((yield* openOf(caller))[0], { id: exception.id, type: "duplicate_payment", amount: 12_000 })
     }))
 

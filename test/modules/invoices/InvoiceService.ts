@@ -46,7 +46,7 @@ import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
-import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
@@ -415,6 +415,12 @@ export const reportAgain = Effect.fnUntraced(function*(entry: JournalEntry) {
 export const runDue = Effect.gen(function*() {
   const now = yield* Clock.currentTimeMillis
   for (const { run } of held.due.values()) while ((yield* run(now, 100)) === 100) continue
+})
+
+/** Moves a merchant's devnet clock, and lets what is due come to pass. {@link TestClock} would run every timer for days. */
+export const passDays = Effect.fnUntraced(function*({ id }: Pick<Caller, "id">, days: number) {
+  yield* (yield* MerchantClock).advance(id, days * 86_400)
+  yield* runDue
 })
 
 export const openExceptions = (invoiceId: string) =>

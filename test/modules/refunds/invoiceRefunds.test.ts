@@ -26,6 +26,7 @@ import {
   invoiceService,
   newInvoice,
   newMerchant,
+  passDays,
   post,
   receiveTransfer,
   reportAgain,
@@ -364,8 +365,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
 
       const other = yield* paid(10n)
       const waiting = (yield* other.made({})).data
-      yield* TestClock.adjust("31 days")
-      yield* runDue
+      yield* passDays(other.caller, 31)
       assert.strictEqual((yield* other.caller.ok(`${path}/${waiting.id}`)).data.status, "expired")
       const link = yield* other.caller.call(`${path}/${waiting.id}/claim-link`, post({}))
       refused(link, 409, "INVALID_TRANSITION", "has expired")

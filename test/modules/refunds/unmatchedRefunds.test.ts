@@ -6,7 +6,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { TestClock } from "effect/testing"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import type { JournalEntry, TransactionReading } from "../../../runtime/Chains.ts"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
@@ -22,8 +21,8 @@ import {
   losePrice,
   newInvoice,
   newMerchant,
+  passDays,
   post,
-  runDue,
   setTransaction,
   transferTo,
   usualPrices,
@@ -208,8 +207,7 @@ layer(invoiceService)("refunds of money that names no invoice", (it) => {
         (money) => Effect.map(refundOf(money.caller, money.exception), (refund) => ({ ...money, refund }))
       )
       const expired = yield* Effect.forEach(actions, () => begin)
-      yield* TestClock.adjust("31 days")
-      yield* runDue
+      for (const { caller } of expired) yield* passDays(caller, 31)
       const canceled = yield* Effect.forEach(actions, () => begin)
       for (const { caller, refund } of canceled) yield* caller.ok(`${refunds}/${refund.id}/cancel`, post({}))
       for (const [given, over] of [["expired", expired], ["canceled", canceled]] as const) {
