@@ -15,7 +15,7 @@ import { Environment } from "../../schemas/Network.ts"
 import { mayDo } from "../../schemas/Roles.ts"
 import { TeamSessions, TeamSignIn } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
-import { type Frames, makeFrames } from "./handlers/Frames.ts"
+import { Frames } from "./handlers/Frames.ts"
 import { newPasskeys } from "./handlers/Passkeys.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
 import type { Screen, Visit } from "./pages/Page.ts"
@@ -46,7 +46,8 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
 })
 
 /** Reads who is here and what their address names; it answers null where nobody is signed in. */
-const makeOpen = Effect.fnUntraced(function*({ base, cookies, nameAddress }: Frames) {
+const makeOpen = Effect.gen(function*() {
+  const { base, cookies, nameAddress } = yield* Frames
   const rateLimiter = yield* RateLimiter
   const sessions = yield* TeamSessions
   const signIn = yield* TeamSignIn
@@ -100,8 +101,8 @@ const makeOpen = Effect.fnUntraced(function*({ base, cookies, nameAddress }: Fra
 })
 
 const makeVisits = Effect.gen(function*() {
-  const frames = yield* makeFrames
-  const open = yield* makeOpen(frames)
+  const frames = yield* Frames
+  const open = yield* makeOpen
   const sessions = yield* TeamSessions
   const rateLimiter = yield* RateLimiter
   const { base, cookies, origin } = frames

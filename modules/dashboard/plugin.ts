@@ -5,6 +5,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { TeamSessions, TeamSignIn } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
 import { pageHandlers } from "./handlers.ts"
+import { Frames } from "./handlers/Frames.ts"
 import { signInHandlers } from "./handlers/SignIn.ts"
 
 export const plugin = Plugin.make({
@@ -13,5 +14,6 @@ export const plugin = Plugin.make({
   needs: { team: [TeamSessions, TeamSignIn] },
   http: DashboardApi,
   pages: (publicUrl) => ({ dashboard: `${publicUrl}/dashboard` }),
-  layer: () => HttpApiBuilder.layer(DashboardApi).pipe(Layer.provide([pageHandlers, signInHandlers]))
+  layer: () =>
+    HttpApiBuilder.layer(DashboardApi).pipe(Layer.provide([pageHandlers, signInHandlers]), Layer.provide(Frames.layer))
 })

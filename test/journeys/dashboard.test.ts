@@ -327,7 +327,10 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       assert.include(waiting.text, "Approved by")
       const byAdmin = yield* approve(admin, `/refunds/${refund}`)
       assert.match(String(byAdmin.headers.location), /notice=approved$/)
-      assert.include((yield* see(owner, `/refunds/${refund}`)).text, "On its way")
+      const done = yield* see(owner, `/refunds/${refund}`)
+      assert.include(done.text, "On its way")
+      assert.include(done.text, "A admin", "who approved it by name")
+      assert.notInclude((yield* see(viewer, `/refunds/${refund}`)).text, "A admin", "the team is not the viewer's")
 
       const made = yield* send(owner, "/batches", {
         action: "pay_refunds",

@@ -13,10 +13,10 @@ export const clockText = (seconds: number): string => {
   return (left < 3600 ? minutes : `${Math.floor(minutes / 60)}:${pad(minutes % 60)}`) + `:${pad(left % 60)}`
 }
 
-/** Whether a clock may be shown in place of words: in its last quarter (Experience, "WCAG checklist"). */
+/** Whether a clock is shown in place of words: in its last quarter, so that nobody is hurried before. */
 export const isUrgent = (left: number, whole: number): boolean => left <= whole / 4
 
-/** The minutes a clock is spoken at (Experience, "WCAG checklist"): the one just passed, else undefined. */
+/** The minute that a clock has just passed, of those it is spoken at for who does not see it; else undefined. */
 export const spokenMinutes = (before: number, left: number): number | undefined =>
   [1, 5].find((minutes) => left <= minutes * 60 && before > minutes * 60)
 

@@ -42,7 +42,7 @@ export const captureInput = (state: HTMLElement): () => void => {
       const same = next.find((other) => keyOf(other) === key)
       if (!same) continue
       restoreControl(control, same)
-      // Where it is gone, the focus goes nowhere: only the payor's own doing moves it (Experience, "WCAG checklist").
+      // Where it is gone, the focus goes nowhere: only the payor's own doing moves it (WCAG 3.2.5).
       if (control === activeElement) restoreFocus(control, same)
     }
     for (const { id, scrollTop } of scrollPositions) {

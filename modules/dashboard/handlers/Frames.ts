@@ -1,5 +1,5 @@
 /** What all handlers of the dashboard share: its files, its headers, its cookies, and how a page is sent. */
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { isIP } from "node:net"
 import { type Asset, makeAsset } from "../../../runtime/http/Asset.ts"
@@ -49,7 +49,7 @@ const nameAddressOf = (publicUrl: string): string | null => {
   return `${url.href.replace(/\/$/, "")}/dashboard`
 }
 
-export const makeFrames = Effect.gen(function*() {
+const make = Effect.gen(function*() {
   const { publicUrl } = yield* Settings
   const { origin, pathname } = new URL(publicUrl)
   const base = pathname === "/" ? "" : pathname
@@ -101,4 +101,9 @@ export const makeFrames = Effect.gen(function*() {
   }
 })
 
-export type Frames = Effect.Success<typeof makeFrames>
+/** Made once for all handlers: the files are read and compressed at the start. */
+export class Frames
+  extends Context.Service<Frames, Effect.Success<typeof make>>()("tillwire/modules/dashboard/Frames")
+{
+  static readonly layer = Layer.effect(Frames, make)
+}

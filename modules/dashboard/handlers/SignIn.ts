@@ -14,7 +14,7 @@ import { plainPage, refusalOf } from "../pages/Shell.ts"
 import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
-import { makeFrames } from "./Frames.ts"
+import { Frames } from "./Frames.ts"
 import { readAnswer } from "./Passkeys.ts"
 
 const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
@@ -26,7 +26,7 @@ export const signInHandlers = Operations.group(
   "sign-in-pages",
   // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
-    const frames = yield* makeFrames
+    const frames = yield* Frames
     const sessions = yield* TeamSessions
     const signIn = yield* TeamSignIn
     const rateLimiter = yield* RateLimiter

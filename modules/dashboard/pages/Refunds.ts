@@ -115,7 +115,24 @@ const actsOf = (visit: Visit, { destination_address: to, status }: RefundRow): H
   }`
 }
 
-const refundScreen = (visit: Visit, refund: RefundRow, more: Html | null = null): Screen => {
+/** What people are called by the ids that approvals name; empty for whoever may not see the team. */
+type Names = ReadonlyMap<string, string>
+
+/** Members that are read to name those who approved, at most. */
+const maximumNamed = 100
+
+const approverNames = Effect.fnUntraced(
+  function*(visit: Visit, { approvals }: RefundRow): Effect.fn.Return<Names, PublicError> {
+    if (approvals.length === 0 || !visit.may("team:read")) return new Map()
+    const members = yield* visit.api.get<List<{ readonly id: string; readonly name: string }>>(
+      "/api/v1/team/members",
+      { limit: maximumNamed }
+    )
+    return new Map(members.data.map(({ id, name }) => [id, name]))
+  }
+)
+
+const refundScreen = (visit: Visit, refund: RefundRow, names: Names, more: Html | null = null): Screen => {
   const { fields, refunds: words, sections } = visit.texts
   return {
     title: `${usd(visit, refund.amount_decimal)} ${words.back}`,
@@ -136,7 +153,7 @@ const refundScreen = (visit: Visit, refund: RefundRow, more: Html | null = null)
             words.approvals,
             refund.approvals.length > 0
             && refund.approvals.map(({ at, by }) =>
-              html`<p>${foreign(by)} <span class="soft">${timeOf(visit, at)}</span></p>`
+              html`<p>${foreign(names.get(by) ?? by)} <span class="soft">${timeOf(visit, at)}</span></p>`
             )
           ],
           [words.failure, foreign(refund.failure_code)],
@@ -184,9 +201,9 @@ export const refund: Page = {
   right: "payments:read",
   route: "/api/v1/refunds",
   render: (visit) =>
-    Effect.map(
+    Effect.flatMap(
       visit.api.get<RefundRow>(`/api/v1/refunds/${encodeURIComponent(visit.params["id"] ?? "")}`),
-      (found) => refundScreen(visit, found)
+      (found) => Effect.map(approverNames(visit, found), (names) => refundScreen(visit, found, names))
     ),
   actions: {
     approve: act("approve", ({ status }) => approvalNotice(status)),
@@ -200,7 +217,7 @@ export const refund: Page = {
         undefined,
         sent.get("form_key")
       )
-      return { screen: refundScreen(visit, made, claimLinkCard(visit, made)) }
+      return { screen: refundScreen(visit, made, yield* approverNames(visit, made), claimLinkCard(visit, made)) }
     })
   }
 }
@@ -290,7 +307,7 @@ export const newRefund: Page = {
       }, sent.get("form_key"))
       return created.claim_url === null
         ? { path: `refunds/${created.id}`, notice: "refund_created" }
-        : { screen: refundScreen(visit, created, claimLinkCard(visit, created)) }
+        : { screen: refundScreen(visit, created, yield* approverNames(visit, created), claimLinkCard(visit, created)) }
     })
   }
 }
