@@ -15,13 +15,8 @@ export type ScreenAddresses = (
 ) => Effect.Effect<boolean, PublicError>
 
 export class Screening extends Context.Service<Screening, {
-  /**
-   * For as long as the scope lives. One per deployment, and only before `begin`: transfers that were
-   * handled before would have been credited unseen, so a later one ends the start with a sentence for the operator.
-   */
+  /** For as long as the scope lives. One per deployment. */
   readonly register: (screen: ScreenAddresses) => Effect.Effect<void, never, Scope.Scope>
-  /** Payments call it before they take their first transfer. */
-  readonly begin: Effect.Effect<void>
   /**
    * Whether one of the addresses is listed. Errors: `SERVICE_UNAVAILABLE` where that cannot be known now. A caller must
    * then try again later, and never go on as if the answer were no.
@@ -31,22 +26,8 @@ export class Screening extends Context.Service<Screening, {
 
 export const layer: Layer.Layer<Screening> = Layer.sync(Screening, () => {
   const slot = single<ScreenAddresses>("two drivers of screening: remove one of them from the config")
-  let hasBegun = false
   return Screening.of({
-    register: (screen) =>
-      Effect.suspend(() =>
-        hasBegun
-          ? Effect.die(
-            new Error(
-              "a driver of screening stands behind \"payments\" in the config, and would miss transfers at each start: " +
-                "move \"screening\" and its driver before \"payments\""
-            )
-          )
-          : slot.register(screen)
-      ),
-    begin: Effect.sync(() => {
-      hasBegun = true
-    }),
+    register: slot.register,
     isListed: (network, environment, addresses) => {
       const screen = slot.current()
       return screen === undefined || addresses.length === 0

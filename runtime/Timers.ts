@@ -4,6 +4,7 @@
  * `timers/MerchantDue.ts` for rows that come due by it.
  */
 import { Cause, Clock, Context, Effect, Latch, Layer, type Scope } from "effect"
+import { BackgroundWork } from "./BackgroundWork.ts"
 import { Leases } from "./Leases.ts"
 import { MerchantClock } from "./MerchantClock.ts"
 import { DueTimes } from "./timers/Health.ts"
@@ -42,6 +43,7 @@ const firstBackoffMillis = 200
 const maximumBackoffMillis = 30_000
 
 const make = Effect.gen(function*() {
+  const background = yield* BackgroundWork
   const clock = yield* MerchantClock
   const leases = yield* Leases
   const latches = new Map<string, Latch.Latch>()
@@ -101,7 +103,7 @@ const make = Effect.gen(function*() {
             sources.delete(source.name)
           })
       )
-      yield* Effect.forkScoped(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
+      yield* background.run(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
     })
 
   const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())

@@ -18,6 +18,7 @@ import {
   printHost
 } from "./boot/Listener.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
+import { BackgroundWork } from "./BackgroundWork.ts"
 import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
@@ -154,6 +155,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
       const router = yield* HttpRouter.HttpRouter
       yield* serveOwnCalls
       yield* checkDeclaredCalls(plugins)
+      yield* (yield* BackgroundWork).begin
       const processes = MutableRef.make<HttpProcesses | null>(null)
       const { onServing, ...operations } = yield* operationsOf(role, processes)
       yield* OpsRoutes.mount(

@@ -95,7 +95,6 @@ export class Payments extends Context.Service<Payments, {
           chains.markHandled(entry, requiredDepth(network, environment, "final", 0n))
         ])
       })
-      yield* screening.begin
       yield* chains.onTransfer((entry) =>
         entry.invoiceId === null
           ? recordUnmatched(entry)

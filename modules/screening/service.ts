@@ -75,7 +75,7 @@ const screenBy = ({ isListed, name }: ScreeningDriver): ScreenAddresses => (netw
   )
 
 export class Screenings extends Context.Service<Screenings, {
-  /** Adds the driver for as long as the scope lives. One per deployment, before `payments` start. */
+  /** Adds the driver for as long as the scope lives. One per deployment. */
   readonly register: (driver: ScreeningDriver) => Effect.Effect<void, never, Scope.Scope>
 }>()("tillwire/modules/screening/Screenings") {
   static readonly layer = Layer.effect(

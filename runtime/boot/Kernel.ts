@@ -5,6 +5,7 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
+import * as BackgroundWork from "../BackgroundWork.ts"
 import * as Books from "../Books.ts"
 import * as ChainHealth from "../chains/Health.ts"
 import * as Chains from "../chains/TransferJournal.ts"
@@ -95,6 +96,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     RpcServer.layer,
+    BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )
   const state = migrations(plugins, role).pipe(

@@ -9,6 +9,7 @@
  */
 import { Effect, Layer, Queue, Schedule, Semaphore } from "effect"
 import type { SqlClient } from "effect/sql"
+import { BackgroundWork } from "../BackgroundWork.ts"
 import { nowSeconds } from "../Clock.ts"
 import { type ChainDriver, Chains, type JournalEntry, type MerchantWallets } from "../Chains.ts"
 import { Commit } from "../Commit.ts"
@@ -70,6 +71,7 @@ const makeContext = Effect.gen(function*() {
     simulatedWallets: yield* SimulatedWallets,
     wakes: yield* Queue.sliding<void>(1),
     confirmLock: yield* Semaphore.make(1),
+    background: yield* BackgroundWork,
     startedAt: yield* nowSeconds
   }
   return context
@@ -77,12 +79,12 @@ const makeContext = Effect.gen(function*() {
 
 const onTransfer = (journal: JournalContext): Chains["Service"]["onTransfer"] => (handler) =>
   Effect.gen(function*() {
-    const { commit, leases, repo, wakes } = journal
+    const { background, commit, leases, repo, wakes } = journal
     const confirm = confirmReported(journal)
     const onHandled = ({ environment, network }: JournalEntry) =>
       followerOf(journal, network, environment)?.check ?? confirm
-    yield* Effect.forkScoped(dispatchTransfers({ repo, commit, leases, wakes, onHandled }, handler))
-    yield* Effect.forkScoped(Effect.repeat(confirm, Schedule.spaced(reportedMillis)))
+    yield* background.run(dispatchTransfers({ repo, commit, leases, wakes, onHandled }, handler))
+    yield* background.run(Effect.repeat(confirm, Schedule.spaced(reportedMillis)))
   })
 
 const finality = ({ repo }: JournalContext): Chains["Service"]["finality"] => (invoiceIds) =>

@@ -12,6 +12,7 @@ import { boot, ServiceInfo } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
+import { steps } from "../fixtures/plugins/due.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
 import { until } from "../support/Service.ts"
@@ -113,6 +114,24 @@ describe("a service", () => {
       slow.destroy()
       yield* Fiber.join(stop)
     }).pipe(Effect.scoped, Effect.provide(services)))
+
+  it.live("does nothing by itself before its last plugin stands, nor once the first is torn down", () =>
+    Effect.gen(function*() {
+      steps.length = 0
+      const due = { use: fixture("due.ts") }
+      const { url } = yield* service({ modules: [due, { use: fixture("late.ts") }] })
+      assert.strictEqual((yield* get(`${url}/health/ready`)).status, 200)
+      yield* until("the due row is handled", Effect.sync(() => steps.includes("a row is handled")), (is) => is)
+    }).pipe(
+      Effect.scoped,
+      Effect.tap(() =>
+        Effect.sync(() => {
+          const order = ["the last plugin stands", "a row is handled", "no more rows", "the last plugin is torn down"]
+          assert.deepStrictEqual(steps, order)
+        })
+      ),
+      Effect.provide(services)
+    ))
 
   it.live("takes a plugin from outside the repository by one line of its config", () =>
     Effect.gen(function*() {

@@ -20,10 +20,10 @@ import { makeKey, signIn } from "../../journeys/Tenants.ts"
 
 const sender = playMoneySender("base")!
 
-/** Starts a deployment with these entries of `modules` before or behind `payments`. */
+/** Starts a deployment with these entries of `modules` behind `payments`: where they stand does not matter. */
 const start = Effect.fnUntraced(function*(
   entries: ReadonlyArray<object>,
-  { behindPayments = false, text = `base ${sender}\n` } = {}
+  { text = `base ${sender}\n` } = {}
 ) {
   const directory = yield* temporaryDirectory
   writeFileSync(join(directory, "screened.txt"), text)
@@ -35,8 +35,7 @@ const start = Effect.fnUntraced(function*(
   }))
   const modules = config.modules.flatMap((entry: { readonly use: string }) => {
     const own = entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry
-    if (entry.use !== "payments") return [own]
-    return behindPayments ? [own, ...list] : [...list, own]
+    return entry.use === "payments" ? [own, ...list] : [own]
   })
   return yield* startService({ directory, config: { ...config, modules } })
 })
@@ -189,9 +188,8 @@ describe("a deployment whose screening is wrong", () => {
             Effect.exit(Effect.scoped(start(...wrong))),
             (exit) => Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "it started"
           )
-        const [broken, late, alone] = yield* Effect.all([
+        const [broken, alone] = yield* Effect.all([
           outputOf(screeningByList, { text: "base nobody\n" }),
-          outputOf(screeningByList, { behindPayments: true }),
           outputOf(screeningByList.slice(1))
         ])
         assert.include(broken, "did not start, code 2")
@@ -199,7 +197,6 @@ describe("a deployment whose screening is wrong", () => {
           broken,
           /"screening\/list": did not start: \S+screened\.txt: line 1 \(base nobody\): "nobody" is no address of base/
         )
-        assert.include(late, "move \"screening\" and its driver before \"payments\"")
         assert.include(alone, "\"screening/list\" needs \"screening\"")
       }))
   })
