@@ -1121,6 +1121,8 @@ CREATE TABLE reconciliation_adjustments (
 
 CREATE INDEX account_balances_of_wallets ON public.account_balances USING btree (account, merchant_id, environment, asset) WHERE ((account >= 'chain:'::text) AND (account < 'chain;'::text));
 
+CREATE INDEX invoice_payments_by_time ON public.invoice_payments USING btree (merchant_id, environment, created_at);
+
 CREATE INDEX ledger_entries_by_time ON public.ledger_entries USING btree (merchant_id, environment, created_at);
 
 CREATE INDEX reconciliation_adjustments_by_period ON public.reconciliation_adjustments USING btree (merchant_id, environment, explains_period) WHERE (explains_period IS NOT NULL);

@@ -63,6 +63,7 @@ export const migrations: Migrations = {
     // A period is read without what came before it.
     yield* sql`CREATE INDEX ledger_entries_by_time ON ledger_entries (merchant_id, environment, created_at)`
     yield* sql`CREATE INDEX transfers_by_time ON transfers (merchant_id, environment, block_time)`
+    yield* sql`CREATE INDEX invoice_payments_by_time ON invoice_payments (merchant_id, environment, created_at)`
     yield* sql`CREATE TABLE reconciliation_adjustments (
       merchant_id integer NOT NULL,
       environment text NOT NULL,

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { BookOwner } from "../ledger/plugin.ts"
+import { makeChecksums } from "./repo/Checksums.ts"
 import { comparisonsOf } from "./repo/Comparisons.ts"
 import { makeReadings } from "./repo/Readings.ts"
 import { makeSources } from "./repo/Sources.ts"
@@ -204,6 +205,7 @@ export const makeRepo = Effect.gen(function*() {
     adjustments,
     lastClosed,
     closed,
+    checksums: makeChecksums(sql),
     comparisons: comparisonsOf(sql),
     firstEntryAt,
     hasOpenTransfers,

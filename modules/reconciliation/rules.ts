@@ -1,6 +1,7 @@
 /** The rules of reconciliation: periods, flows, differences, reports, closing. Pure. */
 export { adjustmentAct, closingAct } from "./rules/Acts.ts"
 export { adjustmentObject, type AdjustmentRequest, ownHoldings, readAdjustment } from "./rules/Adjustments.ts"
+export { differingSlices, type SliceSums, sumByAsset } from "./rules/Checksums.ts"
 export { closedCsv, closedObject, closedText } from "./rules/ClosedWire.ts"
 export { closePeriod, closingRefusal } from "./rules/Closing.ts"
 export { confirmedPayments, isCountedSpan } from "./rules/Events.ts"

@@ -8,12 +8,10 @@ import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import type { Comparison } from "../rules/Differences.ts"
 import type { Span } from "../rules/Periods.ts"
+import { fragmentsOf, marginSeconds } from "./Fragments.ts"
 
 /** Comparisons of one report, at most: what is wrong comes first. */
 export const maximumComparisons = 1_000
-
-/** Seconds around a period in which a transfer's other side is looked for. */
-const marginSeconds = 86_400
 
 interface ComparisonRow {
   readonly source_object: Comparison["source"]["object"]
@@ -54,31 +52,6 @@ const readComparison = (row: ComparisonRow): Comparison => ({
   rejection: row.rejection
 })
 
-/** What the comparison says more than once. */
-const fragmentsOf = (sql: SqlClient.SqlClient) => {
-  /**
-   * The id of a payment, of the first 16 bytes `h` of the hash of its name: `uuidOf` of `runtime/Uuid.ts`. Bytes are
-   * set, as making it of pieces of text took four times as long for a million payments (measured).
-   */
-  const uuidOfHash = sql`encode(set_byte(set_byte(h, 6, get_byte(h, 6) & 15 | 128), 8, get_byte(h, 8) & 63 | 128),
-      'hex')::uuid`
-  /** The hash of the name that `paymentIdOf` of the payments gives a payment, by the id of its transfer. */
-  const hashOf = (transferId: Statement.Fragment) =>
-    sql`substr(sha256(convert_to('payment:' || ${transferId}, 'UTF8')), 1, 16)`
-
-  const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
-  const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
-  return {
-    uuidOfHash,
-    hashOf,
-    isIntoWallet,
-    isOutOfWallet,
-    /** What an entry moves into its wallet: below zero where it leaves. */
-    movedUnits: sql`CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END`,
-    movedUsd: sql`CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END`
-  }
-}
-
 /** What entries come to for each payment or exception; for what takes back earlier money, those of the period alone. */
 const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
   const isMoved = sql`(created_at >= ${from} AND created_at < ${to})`
@@ -104,14 +77,31 @@ const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
     ) k`
 }
 
-/** Money of which chain and books do not say the same, or that is told apart; what is wrong first. */
+/**
+ * Money of which chain and books do not say the same, or that is told apart, in some slices; what is wrong first. What
+ * `differingSlices` leaves out has none.
+ */
 export const comparisonsOf = (sql: SqlClient.SqlClient) => {
-  const { hashOf, isIntoWallet, isOutOfWallet, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
+  const {
+    hashOf,
+    idOfSource,
+    isIntoWallet,
+    isOutOfWallet,
+    isReceived,
+    movedUnits,
+    movedUsd,
+    sliceOfBytes,
+    sliceOfId,
+    unmatchedOf,
+    uuidOfHash
+  } = fragmentsOf(sql)
 
-  return ({ environment, merchantId }: BookOwner, span: Span) => {
+  return (owner: BookOwner, span: Span, slices: ReadonlyArray<number>) => {
+    const { environment, merchantId } = owner
     const { from, to } = span
     const [first, past] = [from - marginSeconds, to + marginSeconds]
     const isWithin = (moment: Statement.Fragment) => sql`(${moment} >= ${from} AND ${moment} < ${to})`
+    const isWanted = (slice: Statement.Fragment) => sql`(${slice}) = ANY (${[...slices]}::integer[])`
     return sql<ComparisonRow>`WITH t AS (
         SELECT t.*, ${uuidOfHash} AS payment_id FROM (
           SELECT t.id, t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.block_time,
@@ -121,14 +111,9 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
             AND t.block_time >= ${first} AND t.block_time < ${past}
           -- Kept apart: else the hash is made again for each byte of it that is read.
           OFFSET 0
-        ) t
+        ) t WHERE ${isWanted(sliceOfBytes(sql`h`))}
       ), unmatched AS MATERIALIZED (
-        -- An exception without an invoice has the id that the payment of its transfer would have.
-        SELECT x.id, x.evidence ->> 'transfer_id' AS transfer_id,
-          (SELECT ${uuidOfHash} FROM ${hashOf(sql`(x.evidence ->> 'transfer_id')`)} h) AS payment_id
-        FROM exceptions x
-        WHERE x.merchant_id = ${merchantId} AND x.environment = ${environment} AND x.invoice_id IS NULL
-          AND x.evidence ->> 'transfer_id' IS NOT NULL
+        ${unmatchedOf(owner)}
       ), entries AS (
         SELECT CASE b.source_object WHEN 'invoice_payment' THEN b.source_id::uuid ELSE x.payment_id END AS payment_id,
           CASE b.source_object WHEN 'exception' THEN b.source_id END AS exception_id, x.transfer_id, e.asset,
@@ -144,9 +129,8 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
         LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
         WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${first}
-          AND e.created_at < ${past} AND (${isIntoWallet} OR ${isOutOfWallet})
-          AND b.source_object IN ('invoice_payment', 'exception')
-            AND b.type <> 'payout'
+          AND e.created_at < ${past} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
+          AND ${isWanted(sliceOfId(sql`(${idOfSource})`))}
       ), k AS (
         ${moneyOf(sql, span)}
       ), counted AS (
@@ -199,8 +183,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
             AND e.asset = coalesce(m.asset, m.ledger_asset)
           WHERE m.reverses_earlier IS NOT TRUE AND (m.at IS NULL OR m.units IS DISTINCT FROM coalesce(m.amount, c.amount))
             AND b.merchant_id = ${merchantId}
-            AND (${isIntoWallet} OR ${isOutOfWallet}) AND b.source_object IN ('invoice_payment', 'exception')
-            AND b.type <> 'payout'
+            AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
             AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
               SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
         ) o ON true CROSS JOIN LATERAL (

@@ -7,13 +7,8 @@ import { confirmedPayments } from "../rules/Events.ts"
 import { type Movement, payoutCounterAccount } from "../rules/Flows.ts"
 import type { MovementsSince } from "../rules/Openings.ts"
 import type { Span } from "../rules/Periods.ts"
-
-/** Count and sum of one source, for one asset. */
-export interface SourceSum {
-  readonly asset: string
-  readonly count: number
-  readonly units: bigint
-}
+import type { SourceCount } from "../rules/Report.ts"
+import { fragmentsOf } from "./Fragments.ts"
 
 /** Counted payments by what their events tell. */
 export interface EventSum {
@@ -22,6 +17,18 @@ export interface EventSum {
   readonly count: number
   readonly usdMillis: bigint
 }
+
+interface SourceRow {
+  readonly asset: string
+  readonly count: bigint
+  readonly units: string
+}
+
+const readSource = ({ asset, count, units }: SourceRow): SourceCount => ({
+  asset,
+  count: Number(count),
+  units: BigInt(units)
+})
 
 interface MovementRow {
   readonly asset: string
@@ -42,9 +49,10 @@ const readMovement = (row: MovementRow): Movement => ({
 })
 
 export const makeSources = (sql: SqlClient.SqlClient) => {
-  const isIntoWallet = sql`starts_with(e.debit, 'chain:')`
-  const isOutOfWallet = sql`starts_with(e.credit, 'chain:')`
-
+  const { idOfSource, isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd, sliceOfId, unmatchedOf } =
+    fragmentsOf(
+      sql
+    )
   // A payout is told from money that left its chain again by its transaction, which is read of these few alone.
   const counterAccount = sql`CASE WHEN ${isIntoWallet} THEN e.credit
     WHEN e.debit IN ('merchant_available', 'suspense') AND EXISTS (
@@ -52,8 +60,8 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       WHERE t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.type = 'payout'
     ) THEN ${payoutCounterAccount} ELSE e.debit END`
   const account = sql`CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END`
-  const units = sql`sum(CASE WHEN ${isIntoWallet} THEN e.units ELSE -e.units END)`
-  const usdMillis = sql`sum(CASE WHEN ${isIntoWallet} THEN e.usd_millis ELSE -e.usd_millis END)`
+  const units = sql`sum(${movedUnits})`
+  const usdMillis = sql`sum(${movedUsd})`
 
   /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in the period. */
   const movements = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
@@ -90,38 +98,23 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       })
     )
 
-  /** Transfers on their chains, by the times of their blocks. */
-  const chainSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
-    sql<{ asset: string; count: bigint; units: string }>`SELECT t.network || ':' || coalesce(t.token_address, 'native')
-        AS asset, count(*) AS count, sum(t.amount)::text AS units
-      FROM transfers t
-      WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
-        AND t.block_time >= ${from} AND t.block_time < ${to}
-      GROUP BY 1 ORDER BY 1`.pipe(
-      readInFull(sql),
-      Effect.orDie,
-      Effect.map((rows) =>
-        rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))
-      )
-    )
-
-  /** Money that came by the books: what its entries of the period come to, where that is above zero. */
-  const ledgerSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
-    sql<{ asset: string; count: bigint; units: string }>`SELECT asset, count(*) AS count, sum(units)::text AS units
+  /** Money that came by the books in some slices: what its entries of the period come to, where that is above zero. */
+  const ledgerSums = (owner: BookOwner, { from, to }: Span, slices: ReadonlyArray<number>) =>
+    sql<SourceRow>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
+      SELECT asset, count(*) AS count, sum(units)::text AS units
       FROM (
         SELECT e.asset, b.source_id, ${units} AS units
         FROM ledger_entries e
         JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
-        WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${from}
-          AND e.created_at < ${to} AND (${isIntoWallet} OR ${isOutOfWallet})
-          AND b.source_object IN ('invoice_payment', 'exception') AND b.type <> 'payout'
+        LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
+        WHERE e.merchant_id = ${owner.merchantId} AND e.environment = ${owner.environment} AND e.created_at >= ${from}
+          AND e.created_at < ${to} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
+          AND (${sliceOfId(sql`(${idOfSource})`)}) = ANY (${[...slices]}::integer[])
         GROUP BY 1, 2
-      ) money WHERE units > 0 GROUP BY asset ORDER BY asset`.pipe(
+      ) money WHERE units > 0 GROUP BY asset`.pipe(
       readInFull(sql),
       Effect.orDie,
-      Effect.map((rows) =>
-        rows.map(({ asset, count, units }): SourceSum => ({ asset, count: Number(count), units: BigInt(units) }))
-      )
+      Effect.map((rows) => rows.map(readSource))
     )
 
   /** Counted payments by their events, in whole buckets of the period. */
@@ -138,5 +131,5 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       )
     )
 
-  return { chainSums, eventSums, ledgerSums, movements, movementsSince }
+  return { eventSums, ledgerSums, movements, movementsSince }
 }

@@ -101,7 +101,8 @@ export interface LastClosedMonth {
   readonly hash: string
 }
 
-interface SourceCount {
+/** Count and sum of one source, for one asset. */
+export interface SourceCount {
   readonly asset: string
   readonly count: number
   readonly units: bigint

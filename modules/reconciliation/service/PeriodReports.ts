@@ -5,6 +5,7 @@ import type { BookOwner, Ledger } from "../../ledger/plugin.ts"
 import { maximumComparisons, type Repo } from "../repo.ts"
 import {
   closingsOf,
+  differingSlices,
   isCountedSpan,
   monthOf,
   movementsAfter,
@@ -12,6 +13,8 @@ import {
   readMonth,
   type Report,
   reportObject,
+  type SliceSums,
+  sumByAsset,
   suspenseAges
 } from "../rules.ts"
 
@@ -44,27 +47,39 @@ const movementsOf = Effect.fnUntraced(function*({ repo }: ReportServices, owner:
   return yield* repo.movements(owner, period)
 })
 
+/** Where the sources differ and what the books came to: what agrees by its checksums is not read again. */
+const compareSources = Effect.fnUntraced(
+  function*({ repo }: ReportServices, owner: BookOwner, period: Period, sums: SliceSums) {
+    const slices = differingSlices(sums)
+    const differing = new Set(slices)
+    const agreed = sums.ledger.filter(({ isInPeriod, slice }) => isInPeriod && !differing.has(slice))
+    const [comparisons, others] = slices.length === 0 ? [[], []] : yield* Effect.all([
+      repo.comparisons(owner, period, slices),
+      repo.ledgerSums(owner, period, slices)
+    ], { concurrency })
+    return {
+      comparisons,
+      chain: sumByAsset(sums.chain.filter(({ isInPeriod }) => isInPeriod)),
+      ledger: sumByAsset([...agreed, ...others])
+    }
+  }
+)
+
 /** The report of a period as it stands now. */
 export const makeReport = (services: ReportServices) =>
   Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
     const { ledger, repo } = services
     const now = yield* nowOf(services, owner)
-    const [
-      movements,
-      comparisons,
-      chain,
-      ledgerSums,
-      events,
-      readings,
-      earlierReadings,
-      adjustments,
-      suspense,
-      trialBalance
-    ] = yield* Effect.all([
+    // What takes longest begins first.
+    const [ofLedger, ofChain, movements, ofPayments] = yield* Effect.all([
+      repo.checksums.ofLedger(owner, period),
+      repo.checksums.ofChain(owner, period),
       movementsOf(services, owner, period),
-      repo.comparisons(owner, period),
-      repo.chainSums(owner, period),
-      repo.ledgerSums(owner, period),
+      repo.checksums.ofPayments(owner, period)
+    ], { concurrency })
+    const sums = { chain: ofChain, ledger: ofLedger, payments: ofPayments }
+    const compared = yield* compareSources(services, owner, period, sums)
+    const [events, readings, earlierReadings, adjustments, suspense, trialBalance] = yield* Effect.all([
       isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
       period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
       period.name === null ? Effect.succeed([]) : repo.readingsBefore(owner, period.name),
@@ -76,10 +91,10 @@ export const makeReport = (services: ReportServices) =>
       environment: owner.environment,
       period,
       movements,
-      comparisons: comparisons.slice(0, maximumComparisons),
-      hasMoreComparisons: comparisons.length > maximumComparisons,
-      chain,
-      ledger: ledgerSums,
+      comparisons: compared.comparisons.slice(0, maximumComparisons),
+      hasMoreComparisons: compared.comparisons.length > maximumComparisons,
+      chain: compared.chain,
+      ledger: compared.ledger,
       events,
       readings,
       earlierReadings,

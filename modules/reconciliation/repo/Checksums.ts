@@ -1,0 +1,123 @@
+/** What chain, books and payments each say of every slice of a period: one pass over each, and no join of the three. */
+import { Effect } from "effect"
+import type { SqlClient, Statement } from "effect/sql"
+import { readInFull } from "../../../runtime/store/IndexPlans.ts"
+import type { BookOwner } from "../../ledger/plugin.ts"
+import type { BookedSliceSum, CountedSlice, SliceSum } from "../rules/Checksums.ts"
+import type { Span } from "../rules/Periods.ts"
+import { fragmentsOf, marginSeconds } from "./Fragments.ts"
+
+interface SliceRow {
+  readonly slice: number
+  readonly asset: string
+  readonly is_in_period: boolean
+  readonly count: bigint
+  readonly units: string
+  readonly checksum: string
+  readonly is_notable: boolean
+}
+
+const readSlice = (row: SliceRow): SliceSum => ({
+  slice: row.slice,
+  asset: row.asset,
+  isInPeriod: row.is_in_period,
+  count: Number(row.count),
+  units: BigInt(row.units),
+  checksum: BigInt(row.checksum),
+  isNotable: row.is_notable
+})
+
+export const makeChecksums = (sql: SqlClient.SqlClient) => {
+  const {
+    hashOf,
+    idOfSource,
+    isIntoWallet,
+    isOutOfWallet,
+    isReceived,
+    sliceOfBytes,
+    sliceOfId,
+    unmatchedOf
+  } = fragmentsOf(sql)
+  const isIn = (moment: Statement.Fragment, { from, to }: Span) => sql`${moment} >= ${from} AND ${moment} < ${to}`
+  const around = ({ from, to }: Span): Span => ({ from: from - marginSeconds, to: to + marginSeconds })
+  /** The same number for the same payment, by the first six bytes of its id: the others tell the kind of the id as well. */
+  const hashOfBytes = (bytes: Statement.Fragment) => sql`hashtextextended(encode(substr(${bytes}, 1, 6), 'hex'), 0)`
+  const hashOfId = (id: Statement.Fragment) => sql`hashtextextended(substr(${id}, 1, 8) || substr(${id}, 10, 4), 0)`
+
+  /** Transfers on their chains, by the times of their blocks. Notable: of a token that is in no list. */
+  const ofChain = ({ environment, merchantId }: BookOwner, span: Span) =>
+    sql<SliceRow>`SELECT ${sliceOfBytes(sql`h`)} AS slice, asset, is_in_period, count(*) AS count,
+        sum(amount)::text AS units, sum(hash_numeric_extended(amount, ${hashOfBytes(sql`h`)}))::text AS checksum,
+        bool_or(unlisted) AS is_notable
+      FROM (
+        SELECT t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.unlisted,
+          ${isIn(sql`t.block_time`, span)} AS is_in_period, ${hashOf(sql`t.id`)} AS h
+        FROM transfers t
+        WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
+          AND ${isIn(sql`t.block_time`, around(span))}
+        -- Kept apart: else the hash is made again for each byte of it that is read.
+        OFFSET 0
+      ) t GROUP BY 1, 2, 3`.pipe(
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows) => rows.map(readSlice))
+    )
+
+  /** Money that came by the books, by when it was booked. Notable: some of it left its chain again. */
+  const ofLedger = (owner: BookOwner, span: Span) =>
+    sql<SliceRow & { readonly usd_checksum: string }>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
+      SELECT slice, asset, is_in_period, count(*) FILTER (WHERE units > 0) AS count, sum(units)::text AS units,
+        sum(hash_numeric_extended(units, hash))::text AS checksum,
+        coalesce(sum(hashint8extended(usd_millis, hash)) FILTER (WHERE is_counted), 0)::text AS usd_checksum,
+        bool_or(has_left) AS is_notable
+      FROM (
+        SELECT ${sliceOfId(sql`id`)} AS slice, ${hashOfId(sql`id`)} AS hash, asset, is_in_period, units, usd_millis,
+          is_counted, has_left
+        FROM (
+          SELECT ${idOfSource} AS id, e.asset, ${isIn(sql`e.created_at`, span)} AS is_in_period, e.units, e.usd_millis,
+            starts_with(e.credit, 'merchant_') AS is_counted, ${isOutOfWallet} AS has_left
+          FROM ledger_entries e
+          JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
+          LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
+          WHERE e.merchant_id = ${owner.merchantId} AND e.environment = ${owner.environment}
+            AND ${isIn(sql`e.created_at`, around(span))} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
+          OFFSET 0
+        ) e OFFSET 0
+      ) e GROUP BY 1, 2, 3`.pipe(
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): BookedSliceSum => ({ ...readSlice(row), usdChecksum: BigInt(row.usd_checksum) }))
+      )
+    )
+
+  /**
+   * What payments count for, by when they were made: that of one that waits as the books have it already. Notable: one
+   * that is too small to count.
+   */
+  const ofPayments = ({ environment, merchantId }: BookOwner, span: Span) =>
+    sql<{ slice: number; usd_checksum: string; is_notable: boolean }>`SELECT ${sliceOfBytes(sql`bytes`)} AS slice,
+        coalesce(sum(hashint8extended(amount, ${hashOfBytes(sql`bytes`)})) FILTER (WHERE is_counted), 0)::text
+          AS usd_checksum,
+        bool_or(is_notable) AS is_notable
+      FROM (
+        SELECT uuid_send(p.id) AS bytes, p.amount, p.status IN ('pending', 'underpaid', 'confirmed') AS is_counted,
+          p.status = 'rejected' AND (p.metadata ->> 'exception' = 'below_dust') IS TRUE AS is_notable
+        FROM invoice_payments p
+        WHERE p.merchant_id = ${merchantId} AND p.environment = ${environment}
+          AND ${isIn(sql`p.created_at`, around(span))}
+        OFFSET 0
+      ) p GROUP BY 1`.pipe(
+      readInFull(sql),
+      Effect.orDie,
+      Effect.map((rows) =>
+        rows.map((row): CountedSlice => ({
+          slice: row.slice,
+          usdChecksum: BigInt(row.usd_checksum),
+          isNotable: row.is_notable
+        }))
+      )
+    )
+
+  return { ofChain, ofLedger, ofPayments }
+}
