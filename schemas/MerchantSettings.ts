@@ -5,6 +5,7 @@
 import { Schema } from "effect"
 import { isReadable } from "./Colour.ts"
 import { ConfirmationPolicy, Environment } from "./Network.ts"
+import { pendingChangeExample, pendingChangeFields } from "./PendingChange.ts"
 import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
 /**
@@ -125,6 +126,30 @@ const environmentFields = {
   payout_limit_day: payoutLimit("all batches of payouts that are made on one day of UTC")
 }
 
+/** The settings that say who may let money go out, and how much. */
+export const moneyRules = ["auto_approve_limit", "payout_limit_batch", "payout_limit_day"] as const
+export type MoneyRule = typeof moneyRules[number]
+
+const MoneyRules = Schema.Struct({
+  auto_approve_limit: Schema.optionalKey(environmentFields.auto_approve_limit),
+  payout_limit_batch: Schema.optionalKey(environmentFields.payout_limit_batch),
+  payout_limit_day: Schema.optionalKey(environmentFields.payout_limit_day)
+})
+
+/** Limits as they are to be: those that change. */
+export type MoneyRulesChange = typeof MoneyRules.Type
+
+export const PendingSettings = Schema.Struct({
+  ...pendingChangeFields,
+  settings: MoneyRules.annotate({ description: "The limits as they will be: those that change" })
+}).annotate({
+  identifier: "PendingSettings",
+  description:
+    "Higher limits of real money, which wait: for another person who may approve them, where there is one, and then "
+    + "24 hours.",
+  examples: [{ ...pendingChangeExample, settings: { auto_approve_limit: 2_000_000 } }]
+})
+
 /** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
 export const MerchantSettings = Schema.Struct({
   ...environmentFields,
@@ -132,7 +157,10 @@ export const MerchantSettings = Schema.Struct({
     description:
       "Environment of calls with a JWT that name none. One for the whole merchant; a devnet key may not change it."
   }),
-  branding: Branding
+  branding: Branding,
+  pending_change: Schema.NullOr(PendingSettings).annotate({
+    description: "Higher limits that do not hold yet; null: none wait."
+  })
 }).annotate({
   identifier: "MerchantSettings",
   description: "What a merchant decides about its later invoices and its payment page, in one environment.",
@@ -158,10 +186,16 @@ export const MerchantSettings = Schema.Struct({
       frame_ancestors: [],
       default_locale: "en",
       allow_restart: false
-    }
+    },
+    pending_change: null
   }]
 })
-export type MerchantSettings = typeof MerchantSettings.Type
+
+/** Settings as the API shows them, with the change that waits. */
+export type ShownMerchantSettings = typeof MerchantSettings.Type
+
+/** What holds. */
+export type MerchantSettings = Omit<ShownMerchantSettings, "pending_change">
 
 /** Those that decide about new invoices: not the page's looks, nor where a wallet's calls act. */
 export type InvoiceSettings = Omit<MerchantSettings, "default_environment" | "branding">

@@ -48,6 +48,10 @@ const rolesByRight = {
   "wallets:write": ["owner"],
   /** Limits and approvals of money that goes out. */
   "rules:write": ["owner"],
+  /** The word of a second person for a change of limits, or of where money is received. */
+  "rules:approve": ["owner", "admin"],
+  /** Ending such a change while it waits: what holds stays, so it is for who has just recovered, too. */
+  "rules:cancel": ["owner", "admin"],
   "team:read": ["owner", "admin"],
   "team:write": ["owner"],
   /** The whole audit log; everybody else reads what they did. */
@@ -63,6 +67,8 @@ export const rights = Object.keys(rolesByRight) as ReadonlyArray<Right>
 const merchantWide: ReadonlySet<Right> = new Set<Right>([
   "account:write",
   "audit:read",
+  "rules:approve",
+  "rules:cancel",
   "rules:write",
   "team:read",
   "team:write"
@@ -99,6 +105,7 @@ const moneyRights: ReadonlySet<Right> = new Set<Right>([
   "keys:write",
   "refunds:approve",
   "refunds:create",
+  "rules:approve",
   "rules:write",
   "team:write",
   "wallets:write"

@@ -2,9 +2,23 @@
 import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
-import { RightsOf } from "../../runtime/Rights.ts"
+import { RightOf, RightsOf } from "../../runtime/Rights.ts"
 import { MerchantSettings, MerchantSettingsChange } from "../../schemas/MerchantSettings.ts"
+import { PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
+
+const answerErrors = [
+  "INVALID_ENVIRONMENT",
+  "NOT_FOUND",
+  "CREDENTIAL_NOT_ALLOWED",
+  "IDEMPOTENCY_KEY_INVALID",
+  "UNAUTHORIZED",
+  "API_KEY_INVALID",
+  "SCOPE_MISMATCH",
+  "IDEMPOTENCY_REQUEST_IN_PROGRESS",
+  "IDEMPOTENCY_KEY_REUSED",
+  "SERVICE_UNAVAILABLE"
+] as const
 
 const path = "/api/v1/merchant/settings"
 
@@ -53,7 +67,31 @@ export class SettingsGroup extends HttpApiGroup.make("settings").add(
     description:
       "Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, " +
       "`branding` is changed field by field. Every invoice keeps the settings it was created under, so a change is " +
-      "about later invoices only; it is in force everywhere within 2 seconds. Answers with all settings."
+      "about later invoices only; it is in force everywhere within 2 seconds. On mainnet a higher limit of money that " +
+      "goes out stands in `pending_change` first: until another person approves it, where there is one who may, and then " +
+      "for 24 hours. A lower one holds at once. Answers with all settings."
+  })),
+  HttpApiEndpoint.post("approve", `${path}/changes/:id/approve`, {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: MerchantSettings,
+    error: errors("flat", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION", ...answerErrors)
+  }).middleware(Idempotent).annotate(RightOf, "rules:approve").annotateMerge(OpenApi.annotations({
+    summary: "Approve higher limits",
+    description:
+      "By a person other than the one who wants them, an owner or an admin. `id` is that of `pending_change`: approved " +
+      "is what was read. It comes into force 24 hours later. Answers with all settings."
+  })),
+  HttpApiEndpoint.delete("cancel", `${path}/changes/:id`, {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: MerchantSettings,
+    error: errors("flat", ...answerErrors)
+  }).middleware(Idempotent).annotate(RightOf, "rules:cancel").annotateMerge(OpenApi.annotations({
+    summary: "Cancel higher limits",
+    description:
+      "By an owner or an admin, whoever wanted them, at any time before they are in force; what holds stays. It takes no " +
+      "wait after a sign-in, so that who has just recovered can, too. Answers with all settings."
   }))
 )
   .middleware(MerchantAuth)

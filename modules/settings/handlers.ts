@@ -1,9 +1,16 @@
 /** Settings between the wire and the actor. */
 import { dieOnReplay } from "../../runtime/Commit.ts"
 import { Effect } from "effect"
-import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
+import {
+  Idempotency,
+  jsonText,
+  readEnvironment,
+  RequestInfo,
+  requireMerchantScope,
+  requirePerson
+} from "../../runtime/Http.ts"
 import { environmentOfBoth, requireRight } from "../../runtime/Rights.ts"
-import { MerchantSettings } from "./actor.ts"
+import { type AnswerToLimits, MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -14,6 +21,19 @@ export const handlers = Operations.group(
   "settings",
   Effect.fn(function*(group) {
     const settings = yield* MerchantSettings
+
+    /** A person's word on limits that wait. */
+    const answerTo = Effect.fnUntraced(function*(id: string, act: AnswerToLimits) {
+      const principal = yield* requirePerson
+      const idempotency = yield* Idempotency
+      const { requestId } = yield* RequestInfo
+      const after = yield* act(principal.merchantId, principal.environment, id, {
+        by: principal,
+        cause: { requestId, idempotencyKey: idempotency.key },
+        reply: (changed) => idempotency.reply(200, JSON.stringify(changed))
+      }).pipe(dieOnReplay)
+      return jsonText(JSON.stringify(after))
+    })
 
     return group
       .handle(
@@ -52,12 +72,24 @@ export const handlers = Operations.group(
             canMoveDefault(principal),
             payload,
             {
-              actor: principal.credential,
+              by: principal,
               cause: { requestId, idempotencyKey: idempotency.key },
               reply: (changed) => idempotency.reply(200, JSON.stringify(changed))
             }
           ).pipe(dieOnReplay)
           return jsonText(JSON.stringify(after))
+        })
+      )
+      .handle(
+        "approve",
+        Effect.fnUntraced(function*({ params }) {
+          return yield* answerTo(params.id, settings.approve)
+        })
+      )
+      .handle(
+        "cancel",
+        Effect.fnUntraced(function*({ params }) {
+          return yield* answerTo(params.id, settings.cancel)
         })
       )
   })

@@ -14,7 +14,12 @@ export const migrations: Migrations = {
       environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
       version bigint NOT NULL,
       choices json NOT NULL,
+      -- Higher limits that wait; null: none do.
+      proposal json,
+      -- When they come into force; null: never by time alone.
+      due_at bigint,
       PRIMARY KEY (merchant_id, environment)
     )`
+    yield* sql`CREATE INDEX merchant_settings_due ON merchant_settings (due_at) WHERE due_at IS NOT NULL`
   })
 }

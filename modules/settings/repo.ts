@@ -3,24 +3,38 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { Choices, ChoicesState } from "./rules.ts"
+import { type Choices, type ChoicesState, dueAt, type LimitsProposal } from "./rules.ts"
 
-export const choicesWrite = ({ choices, environment, merchantId, version }: ChoicesState): Write => ({
+export const choicesWrite = ({ choices, environment, merchantId, proposal, version }: ChoicesState): Write => ({
   table: "merchant_settings",
-  row: { merchant_id: merchantId, environment, version, choices }
+  row: { merchant_id: merchantId, environment, version, choices, proposal, due_at: dueAt(proposal) }
 })
+
+/** Whose settings, and where. */
+export type SettingsOwner = Pick<ChoicesState, "merchantId" | "environment">
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
   choices: (merchantId: number, environment: Environment): Effect.Effect<ChoicesState> =>
-    sql<{ version: bigint; choices: Choices }>`
-      SELECT version, choices FROM merchant_settings
+    sql<{ version: bigint; choices: Choices; proposal: LimitsProposal | null }>`
+      SELECT version, choices, proposal FROM merchant_settings
       WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
       Effect.map(([row]) => ({
         merchantId,
         environment,
         version: Number(row?.version ?? 0n),
-        choices: row?.choices ?? {}
+        choices: row?.choices ?? {},
+        proposal: row?.proposal ?? null
       })),
       Effect.orDie
-    )
+    ),
+  /** Whose higher limits come into force by `now`, those that waited the longest first. */
+  due: (now: number, limit: number): Effect.Effect<ReadonlyArray<SettingsOwner>> =>
+    sql<SettingsOwner>`SELECT merchant_id AS "merchantId", environment FROM merchant_settings
+      WHERE due_at <= ${now} ORDER BY due_at LIMIT ${limit}`.pipe(Effect.orDie),
+  /** Epoch seconds; null: none wait. */
+  nextDue: sql<{ due_at: bigint | null }>`SELECT min(due_at) AS due_at FROM merchant_settings
+    WHERE due_at IS NOT NULL`.pipe(
+    Effect.map(([row]) => row?.due_at == null ? null : Number(row.due_at)),
+    Effect.orDie
+  )
 }))

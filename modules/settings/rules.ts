@@ -10,6 +10,9 @@ import type {
   MerchantSettingsChange
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { LimitsProposal } from "./rules/MoneyRules.ts"
+
+export * from "./rules/MoneyRules.ts"
 
 /** Settings of a merchant that has not changed any (modules/docs/reference/settings.md#invoices). */
 export const defaultSettings: InvoiceSettings = {
@@ -45,6 +48,8 @@ export interface ChoicesState {
   readonly environment: Environment
   readonly version: number
   readonly choices: Choices
+  /** Higher limits that wait; null: none do. */
+  readonly proposal: LimitsProposal | null
 }
 
 /** What holds for new invoices. */
@@ -95,10 +100,6 @@ export const forbiddenLimit = (
   change: MerchantSettingsChange
 ): typeof payoutLimits[number] | null =>
   kind === "wallet" ? null : payoutLimits.find((name) => change[name] !== undefined) ?? null
-
-/** The settings of a change that say who may let money go out, and how much: they take the right `rules:write`. */
-export const moneyRulesIn = (change: MerchantSettingsChange): ReadonlyArray<string> =>
-  (["auto_approve_limit", ...payoutLimits] as const).filter((name) => change[name] !== undefined)
 
 /**
  * The choices after a change. `default_environment` is not among them: it is the merchant's own.

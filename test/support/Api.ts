@@ -23,6 +23,7 @@ import * as Screening from "../../runtime/Screening.ts"
 import { fromMasters, Secrets } from "../../runtime/Secrets.ts"
 import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
+import * as Timers from "../../runtime/Timers.ts"
 import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { migratedLayer } from "./Database.ts"
@@ -133,6 +134,7 @@ export const kernel = <E>(
     Screening.layer
   )
     .pipe(
+      (below) => Layer.provideMerge(Timers.layer, below),
       Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
       Layer.provideMerge(migrated),
       Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))

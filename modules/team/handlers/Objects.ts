@@ -1,4 +1,5 @@
 /** People, invitations, sessions and passkeys as the API shows them. */
+import { allowedFrom } from "../../../schemas/Proposals.ts"
 import { MemberId, PasskeyId, PersonId, TeamInvitationId, TeamSessionId } from "../../../schemas/Ids.ts"
 import { endOf, type InvitationState, invitationStatusAt, type PasskeyState, type SessionState } from "../rules.ts"
 import type { MemberView } from "../service.ts"
@@ -14,7 +15,7 @@ export const memberObject = ({ member, person, proposedBy }: MemberView) => ({
   pending_change: member.proposal === null ? null : {
     role: member.proposal.role,
     proposed_by: proposedBy === null ? null : MemberId.make(proposedBy),
-    alone_from: member.proposal.aloneFrom ?? null,
+    alone_from: allowedFrom(member.proposal),
     expires_at: member.proposal.expiresAt
   },
   joined_at: member.joinedAt

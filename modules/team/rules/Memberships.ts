@@ -1,10 +1,11 @@
 /** Who is a member of a merchant in which role, and what becomes of that. Pure. Times are epoch seconds. */
 import type { Member } from "../../../runtime/Members.ts"
+import { allowedFrom, type Consent as Agreement, newConsent, waitSeconds } from "../../../schemas/Proposals.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { firstOwnerPerson, type Role, roleHas } from "../../../schemas/Roles.ts"
 
-/** Seconds for which a change waits for another owner, or before the same owner may do it alone. */
-export const proposalSeconds = 86_400
+/** Seconds for which a change waits for another owner. */
+export const proposalSeconds = waitSeconds
 
 /** Seconds within which whoever may do a change alone after a day does it. */
 const aloneSeconds = 604_800
@@ -12,14 +13,10 @@ const aloneSeconds = 604_800
 /** Members that a merchant may have, and invitations that may be open. */
 export const maximumMembers = 200
 
-/** What one owner wants of a member, and may not do at once alone. */
-export interface Proposal {
+/** What one owner wants of a member, and may not do at once alone: another one must, or the same one after a wait. */
+export interface Proposal extends Agreement {
   /** The role to come; null: to be removed. */
   readonly role: Role | null
-  /** The person, as `Member.person` names it. */
-  readonly proposedBy: string
-  /** From when on the same owner may do it; null: another one must. */
-  readonly aloneFrom: number | null
   readonly expiresAt: number
 }
 
@@ -148,14 +145,13 @@ const isProposedByAnotherOwner = (
 }
 
 const newProposal = ({ by, role }: MemberChange, consent: "second_owner" | "day", now: number): Proposal => ({
+  ...newConsent(by, consent === "second_owner", now),
   role,
-  proposedBy: by,
-  aloneFrom: consent === "day" ? now + proposalSeconds : null,
   expiresAt: now + (consent === "day" ? aloneSeconds : proposalSeconds)
 })
 
 /** Why the owner who proposed a change does not do it now. */
-const tooEarly = ({ aloneFrom }: Proposal): PublicError =>
+const tooEarly = (aloneFrom: number | null): PublicError =>
   publicError("APPROVER_MUST_DIFFER", {
     message: aloneFrom === null
       ? "Another owner must send the same call: you have already"
@@ -184,10 +180,11 @@ export const decideChange = (
     return { act: "apply", member: withChange(target, role) }
   }
   const own = openProposal(change, now)
-  if (own?.proposedBy === by && (consent === "second_owner" || own.aloneFrom !== null)) {
-    return consent === "day" && own.aloneFrom !== null && now >= own.aloneFrom
+  const aloneFrom = own === undefined ? null : allowedFrom(own)
+  if (own?.proposedBy === by && (consent === "second_owner" || aloneFrom !== null)) {
+    return consent === "day" && aloneFrom !== null && now >= aloneFrom
       ? { act: "apply", member: withChange(target, role) }
-      : tooEarly(consent === "day" ? own : { ...own, aloneFrom: null })
+      : tooEarly(consent === "day" ? aloneFrom : null)
   }
   return {
     act: "propose",

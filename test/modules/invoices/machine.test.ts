@@ -280,7 +280,8 @@ describe("invoice machine, any history", () => {
 })
 
 /** Settings a merchant may have, but for the branding, which no invoice depends on. */
-const { branding: _branding, default_environment: _default, ...policySettings } = MerchantSettings.fields
+const { branding: _branding, default_environment: _default, pending_change: _pending, ...policySettings } =
+  MerchantSettings.fields
 const Policy = Schema.Struct({
   ...policySettings,
   commerce: Schema.Boolean,

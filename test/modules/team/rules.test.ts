@@ -111,12 +111,12 @@ describe("members", () => {
         const isMade = (one.role !== becomes) && (isApproving(one.role) || isApproving(becomes))
         if (one.status !== "active" || !isMade || memberOf(one).person === by || approving.length < 2) continue
         assert.isNotNull(one.proposal)
-        const { aloneFrom, expiresAt, proposedBy, role } = one.proposal!
+        const { agreedAt, expiresAt, proposedBy, role } = one.proposal!
         assert.strictEqual(role, becomes)
         assert.isBelow(now, expiresAt)
         if (proposedBy === by) {
           assert.deepStrictEqual(owners, [by])
-          assert.isAtLeast(now, aloneFrom!)
+          assert.isAtLeast(now, agreedAt! + day)
         } else assert.include(owners, proposedBy)
       }
     })
