@@ -2,6 +2,7 @@
 import { Schema } from "effect"
 import { EpochSeconds } from "./Ids.ts"
 import { Environment, Family } from "./Network.ts"
+import { PendingChange } from "./PendingChange.ts"
 
 /**
  * What the value is: `xpub` an account's extended public key, an address for each invoice is derived from it; `pool` a
@@ -43,7 +44,12 @@ export const ReceivingWallet = Schema.Struct({
       "Addresses that can still be given to invoices, at most: the rest of a list, or up to the gap limit of the " +
       "family's wallets. At 0 no other invoice gets an address. Null: without end"
   }),
-  created_at: EpochSeconds
+  created_at: EpochSeconds,
+  pending_change: Schema.NullOr(PendingChange).annotate({
+    description:
+      "Of a wallet that does not receive yet: what it waits for to take the place of the one that does. Null: " +
+      "it receives"
+  })
 }).annotate({
   identifier: "ReceivingWallet",
   description: "Where funds of one network family arrive.",
@@ -61,7 +67,8 @@ export const ReceivingWallet = Schema.Struct({
     next_index: 12,
     highest_used_index: 9,
     addresses_left: null,
-    created_at: 1_766_320_496
+    created_at: 1_766_320_496,
+    pending_change: null
   }]
 })
 export type ReceivingWallet = typeof ReceivingWallet.Type

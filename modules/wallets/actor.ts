@@ -3,12 +3,21 @@ import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
-import { Chains, type WalletOwner } from "../../runtime/Chains.ts"
-import { Commit, decideAnew, type IdempotentReplay, type Write } from "../../runtime/Commit.ts"
+import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
+import { Commit, decideAnew, type IdempotentReplay, noCause, type Write } from "../../runtime/Commit.ts"
 import { sha256 } from "../../runtime/http/CanonicalJson.ts"
+import { Members } from "../../runtime/Members.ts"
+import { Timers } from "../../runtime/Timers.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
-import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { isPublicError, PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import {
+  approveProposal,
+  newProposal,
+  type Proposer,
+  requireProposal,
+  reviewProposal
+} from "../../schemas/Proposals.ts"
 import type { ConfirmedForwarder, ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { NewWallet, WalletCall } from "./actor/Calls.ts"
@@ -21,15 +30,30 @@ import { makeWalletReader } from "./actor/WalletReader.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
 import {
   conflictMessage,
+  dueAt,
   firstAddresses,
   type OwnedWallet,
   startIndexOf,
   startingAt,
-  walletActOf,
+  walletActsOf,
+  type WalletChange,
   walletObject,
+  type WalletProposal,
   type WalletState
 } from "./rules.ts"
 import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
+
+/** Rows of wallets that begin to receive in one run of the timer. */
+const dueBatch = 100
+
+/** Who puts a wallet in the place of another once it has waited. */
+const timerActor = "service:wallets"
+
+/** A merchant's wallets: those that receive, and those that wait to. */
+export interface WalletList {
+  readonly wallets: ReadonlyArray<ReceivingWallet>
+  readonly pending_wallets: ReadonlyArray<ReceivingWallet>
+}
 
 /** It does not tell whose invoices. */
 const payeeInUseMessage =
@@ -40,9 +64,10 @@ const walletInUseMessage =
   "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
 
 export class Wallets extends Context.Service<Wallets, {
-  readonly list: (merchantId: number, environment: Environment) => Effect.Effect<ReadonlyArray<ReceivingWallet>>
+  readonly list: (merchantId: number, environment: Environment) => Effect.Effect<WalletList>
   /**
-   * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Errors:
+   * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Where real money was
+   * received in another one before, it waits (modules/docs/reference/wallets.md#replacing-a-wallet). Errors:
    * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another
    * merchant or the deployment itself receives, in either environment, or that names one address of theirs,
    * `VALIDATION_ERROR` for `start_index`.
@@ -66,7 +91,22 @@ export class Wallets extends Context.Service<Wallets, {
     checksum: string,
     call: WalletCall<ConfirmedForwarder>
   ) => Effect.Effect<ConfirmedForwarder, PublicError | IdempotentReplay>
-  /** From then on the deployment's own wallet receives, if there is one. `NOT_FOUND` where there is none to remove. */
+  /** Another person's word for a wallet that waits. Errors: `NOT_FOUND`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
+  readonly approve: (
+    owner: WalletOwner,
+    changeId: string,
+    call: WalletCall<ReceivingWallet>
+  ) => Effect.Effect<ReceivingWallet, PublicError | IdempotentReplay>
+  /** Ends a wallet that waits. Errors: `NOT_FOUND`. */
+  readonly cancel: (
+    owner: WalletOwner,
+    changeId: string,
+    call: WalletCall<void>
+  ) => Effect.Effect<void, PublicError | IdempotentReplay>
+  /**
+   * From then on the deployment's own wallet receives, if there is one, and none waits. `NOT_FOUND` where there is none
+   * to remove.
+   */
   readonly remove: (owner: WalletOwner, call: WalletCall<void>) => Effect.Effect<
     void,
     PublicError | IdempotentReplay
@@ -86,6 +126,8 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const auditLog = yield* AuditLog
       const chains = yield* Chains
       const commit = yield* Commit
+      const members = yield* Members
+      const timers = yield* Timers
       const repo = yield* makeRepo
       const reader = yield* makeWalletReader
       const forwarders: ForwarderServices = {
@@ -98,31 +140,32 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const walletRecords = yield* makeWalletRecords({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
-      const bodyOf = (ownedWallet: OwnedWallet) =>
+      const bodyOf = (ownedWallet: OwnedWallet, proposal: WalletProposal | null = null) =>
         Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
           if (ref === null) {
-            return Effect.succeed(
-              walletObject(ownedWallet, [], { nextIndex: null, highestUsedIndex: null, addressesLeft: null })
-            )
+            const unknown = { nextIndex: null, highestUsedIndex: null, addressesLeft: null }
+            return Effect.succeed(walletObject(ownedWallet, [], unknown, proposal))
           }
           const addresses = firstAddresses(ref)
           return Effect.zipWith(
             chains.walletUse(ref.fingerprint),
             chains.addressesLeft(ref),
-            (use, addressesLeft) => walletObject(ownedWallet, addresses, { ...use, addressesLeft })
+            (use, addressesLeft) => walletObject(ownedWallet, addresses, { ...use, addressesLeft }, proposal)
           )
         })
+
+      /** A wallet that waits, as the members of now see it. */
+      const review = (merchantId: number, proposal: WalletProposal | null) =>
+        proposal === null
+          ? Effect.succeed(null)
+          : Effect.map(members.list(merchantId), (found) => reviewProposal(proposal, found, "wallets:write"))
 
       /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
       const change = <A>(
         owner: WalletOwner,
-        { actor, cause, reply }: WalletCall<A>,
+        { by, cause, reply }: WalletCall<A>,
         decide: (row: WalletRow) => Effect.Effect<
-          {
-            readonly wallet: WalletState | null
-            readonly result: A
-            readonly writes?: ReadonlyArray<Write>
-          },
+          WalletChange & { readonly result: A; readonly writes?: ReadonlyArray<Write> },
           PublicError
         >
       ): Effect.Effect<A, PublicError | IdempotentReplay> =>
@@ -131,44 +174,125 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
           `${owner.merchantId} ${owner.environment} ${owner.family}`,
           Effect.gen(function*() {
             const row = yield* repo.find(owner)
-            const { result, wallet, writes = [] } = yield* decide(row)
-            const act = walletActOf(owner, row.wallet, wallet, sha256, actor, cause.requestId)
+            const reviewed = { ...row, proposal: yield* review(owner.merchantId, row.proposal) }
+            const { result, writes = [], ...next } = yield* decide(reviewed)
+            const acts = walletActsOf(owner, row, next, sha256, by.credential, cause.requestId)
+            const entries = yield* Effect.forEach(acts, auditLog.writesOf)
+            const { proposal, wallet } = next
             yield* commit.append({
               merchantId: owner.merchantId,
               environment: owner.environment,
               cause,
               writes: [
-                walletWrite(owner, { version: row.version + 1, wallet }),
+                walletWrite(owner, { version: row.version + 1, wallet, proposal }),
                 ...writes,
-                ...yield* auditLog.writesOf(act)
+                ...entries.flat()
               ],
               events: [],
               reply: reply(result)
             })
             yield* activeWallets.evict(owner)
+            yield* timers.wake("wallets")
             return result
           })
         ).pipe(
           decideAnew()
         )
 
+      /** What takes the place of what: at once, or once it has waited. */
+      const placeOf = Effect.fnUntraced(function*(
+        owner: WalletOwner,
+        row: WalletRow,
+        wallet: WalletState,
+        ref: WalletRef,
+        by: Proposer,
+        now: number
+      ) {
+        const isSame = (other: WalletState | undefined) =>
+          other === undefined
+            ? Effect.succeed(false)
+            : Effect.map(
+              reader.readStored({ ...owner, wallet: other }),
+              (found) => found?.fingerprint === ref.fingerprint
+            )
+        const isReplacing = owner.environment === "mainnet" && row.version > 0
+        if (!isReplacing || (yield* isSame(row.wallet ?? undefined))) return { wallet, proposal: null }
+        const { proposal } = row
+        // Sent again, it does not begin anew.
+        if (proposal !== null && proposal.change.startIndex === wallet.startIndex && (yield* isSame(proposal.change))) {
+          return { wallet: row.wallet, proposal }
+        }
+        const found = yield* members.list(owner.merchantId)
+        const begun = newProposal(`chg_${yield* uuidV7}`, wallet, by, found, now)
+        return isPublicError(begun) ? yield* begun : { wallet: row.wallet, proposal: begun }
+      })
+
+      /** The wallet of now is watched: once it has an owner, whose its addresses are is read from there. */
+      const watchCurrent = Effect.fnUntraced(function*(owner: WalletOwner) {
+        const current = yield* activeWallets.of(owner)
+        if (current !== null) yield* chains.watchWallet(current, owner.family)
+      })
+
+      /** Puts a wallet in the place of another that has waited, or ends it where the members of now did not agree. */
+      const settle = Effect.fnUntraced(function*(owner: WalletOwner) {
+        const call = { by: { credential: timerActor, person: null }, cause: noCause, reply: () => undefined }
+        yield* change<void>(owner, call, ({ proposal, wallet }) =>
+          Effect.map(nowSeconds, (now) => {
+            const due = dueAt(proposal)
+            return due !== null && now >= due && proposal !== null
+              ? { wallet: proposal.change, proposal: null, result: undefined }
+              : { wallet, proposal, result: undefined }
+          }))
+        yield* watchCurrent(owner)
+      })
+
+      yield* timers.register({
+        name: "wallets",
+        batchSize: dueBatch,
+        run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
+          const due = yield* repo.due(Math.floor(nowMillis / 1000), limit)
+          const settled = yield* Effect.forEach(due, (owner) =>
+            settle(owner).pipe(
+              Effect.as(1),
+              Effect.catch((error) =>
+                Effect.as(Effect.logWarning("a receiving wallet still waits; it is tried again", { owner, error }), 0)
+              )
+            ))
+          return settled.reduce((sum, each) => sum + each, 0)
+        }),
+        nextDueMillis: Effect.map(repo.nextDue, (seconds) => seconds === null ? null : seconds * 1000)
+      })
+
       yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: walletRecords.of })
 
       yield* watchWallets({ chains, commit, repo, reader })
 
       return Wallets.of({
-        list: (merchantId, environment) =>
-          Effect.flatMap(repo.list(merchantId, environment), (owned) => Effect.forEach(owned, bodyOf)),
+        list: Effect.fnUntraced(function*(merchantId, environment) {
+          const rows = yield* repo.list(merchantId, environment)
+          const wallets = yield* Effect.forEach(
+            rows.flatMap(({ owner, wallet }) => wallet === null ? [] : [{ ...owner, wallet }]),
+            (owned) => bodyOf(owned)
+          )
+          const pending = yield* Effect.forEach(rows, ({ owner, proposal }) =>
+            Effect.flatMap(review(merchantId, proposal), (reviewed) =>
+              reviewed === null
+                ? Effect.succeed([])
+                : Effect.map(bodyOf({ ...owner, wallet: reviewed.change }, reviewed), (body) => [body])))
+          return { wallets, pending_wallets: pending.flat() }
+        }),
         put: Effect.fnUntraced(function*(owner, given, call) {
           const reading = yield* readNew(forwarders, owner, given)
           const id = `wal_${yield* uuidV7}`
-          const changed = yield* change(owner, call, () =>
+          const changed = yield* change(owner, call, (row) =>
             Effect.gen(function*() {
               // Again of a forwarder: one call at a time chooses the seed of a payee.
               const ref = forwarderIn(reading) === null ? reading : yield* readNew(forwarders, owner, given)
               const { nextIndex } = yield* chains.walletUse(ref.fingerprint)
               const startIndex = startIndexOf(owner.environment, given.kind, given.startIndex, nextIndex !== null)
-              if (startIndex instanceof PublicError) return yield* startIndex
+              if (startIndex instanceof PublicError) {
+                return yield* startIndex
+              }
               // Addresses first: of a list that is another's too, the refusal names an entry.
               const conflict = yield* chains.claimAddresses(owner, given.kind, startingAt(ref, startIndex))
               if (conflict !== null) return yield* invalidWallet(conflictMessage(given.kind, conflict))
@@ -178,22 +302,39 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
               const createdAt = yield* nowSeconds
               const { seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
               const wallet: WalletState = { id, kind: given.kind, value, seed, startIndex, createdAt }
-              const result = yield* bodyOf({ ...owner, wallet })
-              return { wallet, result, writes: [...claim, ...writes] }
+              const place = yield* placeOf(owner, row, wallet, ref, call.by, createdAt)
+              const shown = place.proposal === null ? wallet : place.proposal.change
+              const result = yield* bodyOf({ ...owner, wallet: shown }, place.proposal)
+              return { ...place, result, writes: [...claim, ...writes] }
             }))
-          // Once it has an owner: whose its addresses are is read from there.
-          const current = yield* activeWallets.of(owner)
-          if (current !== null) yield* chains.watchWallet(current, owner.family)
+          yield* watchCurrent(owner)
           return changed
         }),
         recoveries: (owner) => recoveriesOf(forwarders, owner),
         proof: (owner, address) => proofOf(forwarders, owner, address),
         confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: walletRecords.evict }),
+        approve: (owner, changeId, call) =>
+          change(owner, call, ({ proposal, wallet }) =>
+            Effect.gen(function*() {
+              const waiting = requireProposal(proposal, changeId)
+              if (isPublicError(waiting)) return yield* waiting
+              const approved = approveProposal(waiting, call.by, yield* nowSeconds)
+              if (isPublicError(approved)) return yield* approved
+              const result = yield* bodyOf({ ...owner, wallet: approved.change }, approved)
+              return { wallet, proposal: approved, result }
+            })),
+        cancel: (owner, changeId, call) =>
+          change(owner, call, ({ proposal, wallet }) => {
+            const waiting = requireProposal(proposal, changeId)
+            return isPublicError(waiting)
+              ? Effect.fail(waiting)
+              : Effect.succeed({ wallet, proposal: null, result: undefined })
+          }),
         remove: (owner, call) =>
           change(owner, call, ({ wallet }) =>
             wallet === null
               ? Effect.fail(publicError("NOT_FOUND", { message: "There is no wallet of this family" }))
-              : Effect.succeed({ wallet: null, result: undefined }))
+              : Effect.succeed({ wallet: null, proposal: null, result: undefined }))
       })
     })
   )

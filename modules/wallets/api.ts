@@ -3,6 +3,7 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, FlatErrors, Idempotent, listParameterCodes, MerchantAuth, ParameterCodes } from "../../runtime/Http.ts"
 import { RightOf, RightsOf } from "../../runtime/Rights.ts"
+import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Family } from "../../schemas/Network.ts"
 import {
   ConfirmedForwarder,
@@ -77,12 +78,17 @@ const writeErrors = [
 export class WalletsGroup extends HttpApiGroup.make("wallets").add(
   HttpApiEndpoint.get("list", "/", {
     query: { environment: Schema.optionalKey(Environment) },
-    success: Schema.Struct({ wallets: Schema.Array(ReceivingWallet) }),
+    success: Schema.Struct({
+      wallets: Schema.Array(ReceivingWallet),
+      pending_wallets: Schema.Array(ReceivingWallet).annotate({
+        description: "Wallets that wait to take the place of one, each with its `pending_change`"
+      })
+    }),
     error: errors("flat", "INVALID_ENVIRONMENT", ...commonErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List receiving wallets",
     description:
-      "Where your funds arrive, by network family. A family that is not listed is paid into the deployment's " +
+      "Where your funds arrive, by network family, and what waits to take the place of that. A family that is not listed is paid into the deployment's " +
       "own wallet, or not offered where that has none."
   })),
   HttpApiEndpoint.put("put", "/:family", {
@@ -105,7 +111,47 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
       "watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address " +
       "that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry. On mainnet, and for a " +
       "forwarder everywhere, only a person who signed in may (`CREDENTIAL_NOT_ALLOWED` for a key). Of a forwarder, read " +
-      "`GET …/recovery` next, and keep what it answers."
+      "`GET …/recovery` next, and keep what it answers. On mainnet a wallet that takes the place of another stands in " +
+      "`pending_change` first: until another person approves it, where there is one who may, and then for 24 hours; the " +
+      "other one receives until then."
+  })),
+  HttpApiEndpoint.post("approve", "/:family/changes/:id/approve", {
+    params: { family: Family, id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: ReceivingWallet,
+    error: errors(
+      "flat",
+      "VALIDATION_ERROR",
+      "INVALID_ENVIRONMENT",
+      "NOT_FOUND",
+      "CREDENTIAL_NOT_ALLOWED",
+      "APPROVER_MUST_DIFFER",
+      "INVALID_TRANSITION",
+      ...writeErrors
+    )
+  }).middleware(Idempotent).annotate(RightOf, "rules:approve").annotateMerge(OpenApi.annotations({
+    summary: "Approve a wallet that is to take the place of another",
+    description:
+      "By a person other than the one who set it, an owner or an admin. `id` is that of its `pending_change`: compare " +
+      "`first_addresses` first. It receives 24 hours later."
+  })),
+  HttpApiEndpoint.delete("cancel", "/:family/changes/:id", {
+    params: { family: Family, id: PathId },
+    query: { environment: Schema.optionalKey(Environment) },
+    success: Schema.Struct({ success: Schema.tag(true) }),
+    error: errors(
+      "flat",
+      "VALIDATION_ERROR",
+      "INVALID_ENVIRONMENT",
+      "NOT_FOUND",
+      "CREDENTIAL_NOT_ALLOWED",
+      ...writeErrors
+    )
+  }).middleware(Idempotent).annotate(RightOf, "rules:cancel").annotateMerge(OpenApi.annotations({
+    summary: "Cancel a wallet that is to take the place of another",
+    description:
+      "By an owner or an admin, whoever set it, at any time before it receives; the other one goes on. It takes no wait " +
+      "after a sign-in, so that who has just recovered can, too."
   })),
   HttpApiEndpoint.get("recovery", "/:family/recovery", {
     params: { family: Family },

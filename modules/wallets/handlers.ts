@@ -25,13 +25,14 @@ export const handlers = Operations.group(
 
     /** Whose wallet is written, and why. */
     const ownerOf = Effect.fnUntraced(function*(family: Family) {
-      const { credential, environment, merchantId } = yield* requireMerchantScope
+      const by = yield* requireMerchantScope
+      const { environment, merchantId } = by
       const owner: WalletOwner = { merchantId, environment, family }
       const idempotency = yield* Idempotency
       const { requestId } = yield* RequestInfo
       return {
         owner,
-        actor: credential,
+        by,
         cause: { requestId, idempotencyKey: idempotency.key },
         replyOf: (text: string) => idempotency.reply(200, text)
       }
@@ -43,18 +44,18 @@ export const handlers = Operations.group(
         Effect.fnUntraced(function*({ query }) {
           const principal = yield* requireMerchantScope
           const environment = yield* readEnvironment(principal, query.environment)
-          return jsonText(JSON.stringify({ wallets: yield* wallets.list(principal.merchantId, environment) }))
+          return jsonText(JSON.stringify(yield* wallets.list(principal.merchantId, environment)))
         })
       )
       .handle(
         "put",
         Effect.fnUntraced(function*({ params, payload }) {
-          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          const { by, cause, owner, replyOf } = yield* ownerOf(params.family)
           const newWallet = { kind: payload.kind, value: payload.value, startIndex: payload.start_index }
           // Where real money goes is a person's to say, and what a forwarder pays to everywhere.
           if (payload.kind === "forwarder" || owner.environment === "mainnet") yield* requirePerson
           const shown = yield* wallets.put(owner, newWallet, {
-            actor,
+            by,
             cause,
             reply: (wallet) => replyOf(JSON.stringify(wallet))
           }).pipe(dieOnReplay)
@@ -82,10 +83,10 @@ export const handlers = Operations.group(
       .handle(
         "confirmRecovery",
         Effect.fnUntraced(function*({ params, payload }) {
-          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          const { by, cause, owner, replyOf } = yield* ownerOf(params.family)
           yield* requirePerson
           const confirmed = yield* wallets.confirmRecovery(owner, payload.checksum, {
-            actor,
+            by,
             cause,
             reply: (answer) => replyOf(JSON.stringify(answer))
           }).pipe(dieOnReplay)
@@ -93,11 +94,33 @@ export const handlers = Operations.group(
         })
       )
       .handle(
+        "approve",
+        Effect.fnUntraced(function*({ params }) {
+          const { by, cause, owner, replyOf } = yield* ownerOf(params.family)
+          yield* requirePerson
+          const approved = yield* wallets.approve(owner, params.id, {
+            by,
+            cause,
+            reply: (wallet) => replyOf(JSON.stringify(wallet))
+          }).pipe(dieOnReplay)
+          return jsonText(JSON.stringify(approved))
+        })
+      )
+      .handle(
+        "cancel",
+        Effect.fnUntraced(function*({ params }) {
+          const { by, cause, owner, replyOf } = yield* ownerOf(params.family)
+          yield* requirePerson
+          yield* wallets.cancel(owner, params.id, { by, cause, reply: () => replyOf(removedBody) }).pipe(dieOnReplay)
+          return jsonText(removedBody)
+        })
+      )
+      .handle(
         "remove",
         Effect.fnUntraced(function*({ params }) {
-          const { actor, cause, owner, replyOf } = yield* ownerOf(params.family)
+          const { by, cause, owner, replyOf } = yield* ownerOf(params.family)
           if (owner.environment === "mainnet") yield* requirePerson
-          yield* wallets.remove(owner, { actor, cause, reply: () => replyOf(removedBody) }).pipe(dieOnReplay)
+          yield* wallets.remove(owner, { by, cause, reply: () => replyOf(removedBody) }).pipe(dieOnReplay)
           return jsonText(removedBody)
         })
       )

@@ -22,10 +22,15 @@ export const migrations: Migrations = {
       seed text CHECK (seed ~ '^[0-9a-f]{64}$'),
       start_index bigint,
       created_at bigint,
+      -- Another wallet that waits to take its place; null: none does.
+      proposal json,
+      -- When it does; null: never by time alone.
+      due_at bigint,
       PRIMARY KEY (merchant_id, environment, family),
       CHECK (num_nulls(id, kind, value, start_index, created_at) IN (0, 5)),
       CHECK ((seed IS NOT NULL) = (kind IS NOT DISTINCT FROM 'forwarder'))
     )`
+    yield* sql`CREATE INDEX receiving_wallets_due ON receiving_wallets (due_at) WHERE due_at IS NOT NULL`
     // What a wallet was made of is kept for ever, also where another one receives now: money may come to an address of
     // it at any time, and a forwarder's can be collected by its seed only.
     yield* sql`CREATE TABLE wallet_values (

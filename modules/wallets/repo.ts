@@ -5,7 +5,7 @@ import type { WalletOwner } from "../../runtime/Chains.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import type { WalletKind } from "../../schemas/Wallet.ts"
-import type { OwnedWallet, WalletState } from "./rules.ts"
+import { dueAt, type OwnedWallet, type WalletProposal, type WalletState } from "./rules.ts"
 
 /**
  * The row of an owner: its version, 0 while there is none, and the wallet, null while there is none or it was removed.
@@ -13,6 +13,13 @@ import type { OwnedWallet, WalletState } from "./rules.ts"
 export interface WalletRow {
   readonly version: number
   readonly wallet: WalletState | null
+  /** Another wallet that waits to take its place; null: none does. */
+  readonly proposal: WalletProposal | null
+}
+
+/** The row, and whose it is. */
+export interface OwnedRow extends WalletRow {
+  readonly owner: WalletOwner
 }
 
 /** What a wallet was made of, kept for ever. */
@@ -83,6 +90,7 @@ interface Row {
   readonly seed: string | null
   readonly start_index: bigint
   readonly created_at: bigint
+  readonly proposal: WalletProposal | null
 }
 
 const walletOf = (row: Row): WalletState | null =>
@@ -95,8 +103,14 @@ const walletOf = (row: Row): WalletState | null =>
     createdAt: Number(row.created_at)
   }
 
+const rowOf = (row: Row): WalletRow => ({
+  version: Number(row.version),
+  wallet: walletOf(row),
+  proposal: row.proposal
+})
+
 /** The row of an owner with `wallet`, or without one. */
-export const walletWrite = (owner: WalletOwner, { version, wallet }: WalletRow): Write => ({
+export const walletWrite = (owner: WalletOwner, { proposal, version, wallet }: WalletRow): Write => ({
   table: "receiving_wallets",
   row: {
     merchant_id: owner.merchantId,
@@ -108,22 +122,31 @@ export const walletWrite = (owner: WalletOwner, { version, wallet }: WalletRow):
     value: wallet?.value ?? null,
     seed: wallet?.seed ?? null,
     start_index: wallet?.startIndex ?? null,
-    created_at: wallet?.createdAt ?? null
+    created_at: wallet?.createdAt ?? null,
+    proposal,
+    due_at: dueAt(proposal)
   }
 })
 
 export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
-  const columns = sql.literal("family, version, id, kind, value, seed, start_index, created_at")
+  const columns = sql.literal("family, version, id, kind, value, seed, start_index, created_at, proposal")
   return {
     find: ({ environment, family, merchantId }: WalletOwner): Effect.Effect<WalletRow> =>
       sql<Row>`SELECT ${columns} FROM receiving_wallets
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND family = ${family}`.pipe(
         Effect.orDie,
-        Effect.map(([row]) => ({
-          version: Number(row?.version ?? 0n),
-          wallet: row === undefined ? null : walletOf(row)
-        }))
+        Effect.map(([row]) => row === undefined ? { version: 0, wallet: null, proposal: null } : rowOf(row))
       ),
+    /** Whose other wallet is to take its place by `now`, those that waited the longest first. */
+    due: (now: number, limit: number): Effect.Effect<ReadonlyArray<WalletOwner>> =>
+      sql<WalletOwner>`SELECT merchant_id AS "merchantId", environment, family FROM receiving_wallets
+        WHERE due_at <= ${now} ORDER BY due_at LIMIT ${limit}`.pipe(Effect.orDie),
+    /** Epoch seconds; null: none waits. */
+    nextDue: sql<{ due_at: bigint | null }>`SELECT min(due_at) AS due_at FROM receiving_wallets
+      WHERE due_at IS NOT NULL`.pipe(
+      Effect.map(([row]) => row?.due_at == null ? null : Number(row.due_at)),
+      Effect.orDie
+    ),
     /** Those of all merchants, oldest first: of two merchants with the same wallet the first becomes its owner. */
     all: sql<
       Row & Pick<WalletOwner, "merchantId" | "environment">
@@ -151,13 +174,13 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.orDie,
         Effect.map((rows) => rows.map(valueOf))
       ),
-    /** By family; at most one each. */
-    list: (merchantId: number, environment: Environment): Effect.Effect<ReadonlyArray<OwnedWallet>> =>
-      sql<Row>`SELECT ${columns} FROM receiving_wallets
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id IS NOT NULL ORDER BY family`.pipe(
+    /** By family; those with a wallet, or one that waits. */
+    list: (merchantId: number, environment: Environment): Effect.Effect<ReadonlyArray<OwnedRow>> =>
+      sql<Row>`SELECT ${columns} FROM receiving_wallets WHERE merchant_id = ${merchantId}
+        AND environment = ${environment} AND (id IS NOT NULL OR proposal IS NOT NULL) ORDER BY family`.pipe(
         Effect.orDie,
         Effect.map((rows) =>
-          rows.map((row): OwnedWallet => ({ merchantId, environment, family: row.family, wallet: walletOf(row)! }))
+          rows.map((row): OwnedRow => ({ ...rowOf(row), owner: { merchantId, environment, family: row.family } }))
         )
       )
   }

@@ -3,6 +3,7 @@ import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { AddressConflict, WalletRef, WalletUse } from "../../runtime/Chains.ts"
 import type { Environment, Family } from "../../schemas/Network.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
+import { allowedFrom, pendingChangeObject, type Proposal } from "../../schemas/Proposals.ts"
 import { type ReceivingWallet, shownAddresses, type WalletKind } from "../../schemas/Wallet.ts"
 
 /** A merchant's wallet as it is kept. */
@@ -18,6 +19,12 @@ export interface WalletState {
   /** Epoch seconds. */
   readonly createdAt: number
 }
+
+/** A wallet that waits to take the place of the one that receives. */
+export type WalletProposal = Proposal<WalletState>
+
+export const dueAt = (proposal: WalletProposal | null): number | null =>
+  proposal === null ? null : allowedFrom(proposal)
 
 /** A wallet and whose it is. */
 export interface OwnedWallet {
@@ -118,7 +125,8 @@ export const startingAt = (wallet: WalletRef, startIndex: number): WalletRef =>
 export const walletObject = (
   { environment, family, wallet }: OwnedWallet,
   addresses: ReadonlyArray<string>,
-  use: WalletUse & { readonly addressesLeft: number | null }
+  use: WalletUse & { readonly addressesLeft: number | null },
+  proposal: WalletProposal | null
 ): ReceivingWallet => ({
   id: wallet.id,
   family,
@@ -129,7 +137,8 @@ export const walletObject = (
   next_index: Math.max(use.nextIndex ?? 0, wallet.startIndex),
   highest_used_index: use.highestUsedIndex,
   addresses_left: use.addressesLeft,
-  created_at: wallet.createdAt
+  created_at: wallet.createdAt,
+  pending_change: proposal === null ? null : pendingChangeObject(proposal)
 })
 
 /** What is kept of it in the audit log: enough to find out whether it was a certain one, not to use it. */
@@ -142,21 +151,58 @@ const auditedWallet = (wallet: WalletState | null, hashOf: (text: string) => str
     start_index: wallet.startIndex
   }
 
-/** A wallet that was set, or removed where `after` is null. `hashOf`: SHA-256, hex. */
-export const walletActOf = (
+/** What a change of an owner's wallet is, as the log keeps it. */
+export interface WalletChange {
+  readonly wallet: WalletState | null
+  readonly proposal: WalletProposal | null
+}
+
+const auditedProposal = (proposal: WalletProposal | null, hashOf: (text: string) => string) =>
+  proposal === null ? {} : {
+    ...auditedWallet(proposal.change, hashOf),
+    change_id: proposal.id,
+    approved_by: proposal.approver
+  }
+
+const proposalVerb = (before: WalletProposal | null, after: WalletProposal | null): string => {
+  if (after === null) return "cancel"
+  if (after.id !== before?.id) return "propose"
+  return after.approver !== null && after.approver !== before.approver ? "approve" : "update"
+}
+
+/**
+ * The entries of a change: a wallet that was set or removed, and one that begins to wait, is approved or ends. `hashOf`:
+ * SHA-256, hex.
+ */
+export const walletActsOf = (
   { environment, family, merchantId }: Omit<OwnedWallet, "wallet">,
-  before: WalletState | null,
-  after: WalletState | null,
+  before: WalletChange,
+  after: WalletChange,
   hashOf: (text: string) => string,
   actor: string,
   requestId: string | null
-): AuditAct => ({
-  merchantId,
-  environment,
-  actor,
-  action: after === null ? "wallet.remove" : "wallet.set",
-  subject: { object: "receiving_wallet", id: family },
-  before: auditedWallet(before, hashOf),
-  after: auditedWallet(after, hashOf),
-  requestId
-})
+): ReadonlyArray<AuditAct> => {
+  const common = { merchantId, environment, actor, subject: { object: "receiving_wallet", id: family }, requestId }
+  const isSet = before.wallet !== after.wallet
+  const waits = before.proposal
+  const isInForce = waits !== null && after.proposal === null && after.wallet === waits.change
+  const verb = proposalVerb(waits, after.proposal)
+  return [
+    ...(isSet
+      ? [{
+        ...common,
+        action: after.wallet === null ? "wallet.remove" : "wallet.set",
+        before: auditedWallet(before.wallet, hashOf),
+        after: auditedWallet(after.wallet, hashOf)
+      }]
+      : []),
+    ...(waits === after.proposal || isInForce
+      ? []
+      : [{
+        ...common,
+        action: `wallet.${verb}_change`,
+        before: auditedProposal(waits, hashOf),
+        after: auditedProposal(after.proposal, hashOf)
+      }])
+  ]
+}

@@ -1,5 +1,6 @@
 /** What callers of `Wallets` give and get. */
 import type { IdempotentCall } from "../../../runtime/Commit.ts"
+import type { Proposer } from "../../../schemas/Proposals.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 
 /** A wallet as its owner gives it. */
@@ -11,5 +12,5 @@ export interface NewWallet {
 
 /** A call that changes a wallet, and who made it. */
 export interface WalletCall<A> extends IdempotentCall<A> {
-  readonly actor: string
+  readonly by: Proposer
 }

@@ -44,7 +44,7 @@ export const confirmRecovery = (services: ConfirmationServices) =>
 (
   owner: WalletOwner,
   checksum: string,
-  { actor, cause, reply }: WalletCall<ConfirmedForwarder>
+  { by, cause, reply }: WalletCall<ConfirmedForwarder>
 ): Effect.Effect<ConfirmedForwarder, PublicError | IdempotentReplay> => {
   const { actors, auditLog, commit, evict } = services
   return actors.send(
@@ -57,7 +57,7 @@ export const confirmRecovery = (services: ConfirmationServices) =>
       const entry = yield* auditLog.writesOf({
         merchantId: owner.merchantId,
         environment: owner.environment,
-        actor,
+        actor: by.credential,
         action: "wallet.confirm_recovery",
         subject: { object: "receiving_wallet", id: owner.family },
         before: { payee: forwarder.payee, confirmed_at: record.recoveryConfirmedAt },

@@ -3,12 +3,15 @@
  * simulated, and read wallets as the families' own drivers do. Two of these on one database are two instances.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
+import { SqlClient } from "effect/sql"
 import { base58 } from "@scure/base"
 import { randomBytes } from "node:crypto"
 import * as Actors from "../../../runtime/Actors.ts"
 import { type ChainDriver, Chains, type WalletRef } from "../../../runtime/Chains.ts"
 import * as ChainsJournal from "../../../runtime/chains/TransferJournal.ts"
 import { Credentials } from "../../../runtime/Http.ts"
+import { type Member, Members } from "../../../runtime/Members.ts"
+import { Timers } from "../../../runtime/Timers.ts"
 import { readWallet as readCardano } from "../../../modules/chains/cardano/Wallet.ts"
 import { make as makeSimulated, type SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { readWallet as readSolana } from "../../../modules/chains/solana/Wallet.ts"
@@ -30,10 +33,10 @@ import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
 /**
  * `<merchant>` on devnet, `<merchant>m` on mainnet: there a person who signed in, whom alone a wallet is taken from;
- * with `p` before it a person on devnet too, with `k` a key.
+ * with `p` before it a person on devnet too, with `k` a key. `<merchant>m-<role><place>` is a person in that role.
  */
 const verify = (key: string) => {
-  const [, who, merchant, what] = /^([pk]?)(\d+)(m?)$/.exec(key) ?? []
+  const [, who, merchant, what, person, role] = /^([pk]?)(\d+)(m?)(?:-(([a-z]+)\d+))?$/.exec(key) ?? []
   const isPerson = who === "p" || (what === "m" && who !== "k")
   return Effect.succeed(
     merchant === undefined ? null : {
@@ -41,9 +44,10 @@ const verify = (key: string) => {
       environment: what === "m" ? "mainnet" : "devnet",
       scope: "merchant",
       kind: isPerson ? "wallet" : "key",
-      credential: isPerson ? `wallet_${merchant}` : `key_${key}`,
+      credential: isPerson ? `wallet_${person ?? merchant}` : `key_${key}`,
       apiVersion: "2026-01-15",
-      ...(isPerson ? solePerson : operatorKey)
+      ...(isPerson ? solePerson : operatorKey),
+      ...(person === undefined ? {} : { person, role })
     } as Principal
   )
 }
@@ -80,6 +84,8 @@ export interface WalletService {
   readonly put: (key: string, family: Family, kind: WalletKind, value: string, more?: object) => Effect.Effect<Answer>
   readonly chains: Chains["Service"]
   readonly simulated: SimulatedChain["Service"]
+  readonly sql: SqlClient.SqlClient
+  readonly timers: Timers["Service"]
 }
 
 const hash = () => new Uint8Array(randomBytes(32))
@@ -103,7 +109,8 @@ export const simulatedNetworks = makeSimulated({ networks: [...networks], blockM
 export const instanceOn = (
   database: TestDatabase,
   chain: Effect.Effect<Effect.Success<typeof simulatedNetworks>, never, Scope.Scope> = simulatedNetworks,
-  mainnetForwarders = false
+  mainnetForwarders = false,
+  team?: ReadonlyMap<number, ReadonlyArray<Member>>
 ): Effect.Effect<WalletService, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { drivers, service } = yield* chain
@@ -118,7 +125,13 @@ export const instanceOn = (
       [WalletsApi],
       Layer.mergeAll(
         plugin.layer({ mainnetForwarders } as never),
-        Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify)))
+        Layer.effectDiscard(Effect.flatMap(Credentials, (credentials) => credentials.register(verify))),
+        team === undefined ? Layer.empty : Layer.effectDiscard(Effect.flatMap(Members, ({ register }) =>
+          register({
+            find: () => Effect.succeed(null),
+            list: (merchant) => Effect.sync(() => team.get(merchant) ?? []),
+            actorsOf: () => Effect.succeed([])
+          })))
       ) as never,
       registered.pipe(
         Layer.provideMerge(ChainsJournal.layer),
@@ -131,7 +144,7 @@ export const instanceOn = (
           )
         )
       )
-    ) as unknown as Layer.Layer<Api | Chains>
+    ) as unknown as Layer.Layer<Api | Chains | SqlClient.SqlClient | Timers>
     const context = yield* Layer.build(Layer.fresh(served))
     const api = Context.get(context, Api)
     const call: WalletService["call"] = (key, method, path, body, headers = {}) =>
@@ -144,6 +157,8 @@ export const instanceOn = (
       call,
       put: (key, family, kind, value, more = {}) => call(key, "PUT", `/${family}`, { kind, value, ...more }),
       chains: Context.get(context, Chains),
-      simulated: service
+      simulated: service,
+      sql: Context.get(context, SqlClient.SqlClient),
+      timers: Context.get(context, Timers)
     }
   })

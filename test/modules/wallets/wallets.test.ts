@@ -130,7 +130,8 @@ layer(served)("receiving wallets", (it) => {
         "next_index",
         "highest_used_index",
         "addresses_left",
-        "created_at"
+        "created_at",
+        "pending_change"
       ])
       assert.deepStrictEqual(answer.json.first_addresses.slice(0, 2), abandonAddresses)
       assert.strictEqual(answer.json.value_preview, "xpub6DCoCpSu…wnATt")
@@ -241,7 +242,7 @@ layer(served)("receiving wallets", (it) => {
           "UNSUPPORTED_NETWORK"
         )
       }
-      assert.deepStrictEqual((yield* call("41", "GET", "")).json, { wallets: [] })
+      assert.deepStrictEqual((yield* call("41", "GET", "")).json, { wallets: [], pending_wallets: [] })
     }))
 
   it.effect("belong to one merchant and one environment, and to keys of merchant scope", () =>
