@@ -90,6 +90,11 @@ export interface Grant extends Principal {
   readonly membership?: string
   /** Epoch seconds from which on it may move money on mainnet; absent: at any time, as where there is no mainnet. */
   readonly moneyFrom?: number
+  /**
+   * Epoch seconds until which a person counts as one who has just proved who it is; absent: of keys, which always do,
+   * and where there is no mainnet.
+   */
+  readonly freshUntil?: number
 }
 
 /** The merchant behind a request, put there by {@link MerchantAuth}. */
@@ -297,6 +302,7 @@ export const authenticationErrors = [
   "TOKEN_EXPIRED",
   "SCOPE_MISMATCH",
   "PERMISSION_DENIED",
+  "FRESH_PROOF_REQUIRED",
   "IP_NOT_ALLOWED",
   "AMBIGUOUS_CREDENTIALS",
   "INVALID_ENVIRONMENT",

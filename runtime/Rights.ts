@@ -3,7 +3,15 @@ import { Context, Effect } from "effect"
 import type { Principal } from "../schemas/Auth.ts"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
-import { mayDo, permissionFor, type Right, rolesWith, waitsForMoney } from "../schemas/Roles.ts"
+import {
+  freshProofSeconds,
+  mayDo,
+  permissionFor,
+  type Right,
+  rolesWith,
+  takesFreshProof,
+  waitsForMoney
+} from "../schemas/Roles.ts"
 import { nowSeconds } from "./Clock.ts"
 import { CurrentPrincipal } from "./Http.ts"
 
@@ -47,7 +55,7 @@ export const environmentOfBoth: Environment = "mainnet"
  * Why a caller must wait with what takes `right`, if so: `PERMISSION_DENIED`. `moneyFrom`: from when on it may move
  * money on mainnet.
  */
-export const objectionToWait = (
+const objectionToWait = (
   caller: Principal & { readonly moneyFrom?: number },
   right: Right,
   environment: Environment,
@@ -63,6 +71,35 @@ export const objectionToWait = (
     })
 }
 
+/** Why a person must prove anew who it is, if so: `FRESH_PROOF_REQUIRED`. A key proves itself with each call. */
+const objectionToProof = ({ freshUntil }: { readonly freshUntil?: number }, now: number): PublicError | undefined =>
+  freshUntil === undefined || now < freshUntil
+    ? undefined
+    : publicError("FRESH_PROOF_REQUIRED", { details: { fresh_until: freshUntil, fresh_seconds: freshProofSeconds } })
+
+/**
+ * Why a caller may not do now what takes `right`, if so: it has not the right, must wait, or prove anew who it is.
+ * `environment`: of what it reads or changes.
+ */
+export const objectionToAct = (
+  caller: Principal & { readonly moneyFrom?: number; readonly freshUntil?: number },
+  right: Right,
+  environment: Environment,
+  now: number
+): PublicError | undefined =>
+  objectionToRight(caller, right, environment)
+    ?? objectionToWait(caller, right, environment, now)
+    ?? (takesFreshProof(right, environment) ? objectionToProof(caller, now) : undefined)
+
+/**
+ * Fails with `FRESH_PROOF_REQUIRED` where a person has not proved lately who it is, for acts that take it beside what
+ * their route takes.
+ */
+export const requireFreshProof = Effect.gen(function*() {
+  const objection = objectionToProof(yield* CurrentPrincipal, yield* nowSeconds)
+  if (objection !== undefined) return yield* objection
+})
+
 /**
  * Fails with `PERMISSION_DENIED` unless the caller has a right, beside the one of its route. `environment`: of what it
  * changes, where that is not the one in which the call acts.
@@ -71,7 +108,6 @@ export const requireRight = (right: Right, environment?: Environment) =>
   Effect.gen(function*() {
     const principal = yield* CurrentPrincipal
     const place = environment ?? principal.environment
-    const objection = objectionToRight(principal, right, place)
-      ?? objectionToWait(principal, right, place, yield* nowSeconds)
+    const objection = objectionToAct(principal, right, place, yield* nowSeconds)
     return objection === undefined ? principal : yield* objection
   })

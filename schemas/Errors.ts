@@ -62,6 +62,10 @@ const table = {
     403,
     "Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles"
   ],
+  FRESH_PROOF_REQUIRED: [
+    403,
+    "Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet"
+  ],
   CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],
   ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
   DEVNET_ONLY: [403, "This call works on devnet only"],

@@ -121,6 +121,27 @@ export const waitsForMoney = (right: Right, environment: Environment): boolean =
 /** Rights that take a key's permission `refund`: money that goes out. */
 const refundRights: ReadonlySet<Right> = new Set<Right>(["batches:create", "refunds:create"])
 
+/**
+ * Seconds after a sign-in, or a fresh answer of a passkey, for which a person need not prove anew who it is
+ * (modules/docs/reference/team.md#a-fresh-proof).
+ */
+export const freshProofSeconds = 300
+
+/** Rights by which a stolen session would do harm that stays: money is let go, or somebody gets a way to it. */
+const freshRights: ReadonlySet<Right> = new Set<Right>([
+  "batches:approve",
+  "keys:write",
+  "refunds:approve",
+  "rules:approve",
+  "rules:write",
+  "team:write",
+  "wallets:write"
+])
+
+/** Whether a right takes a fresh proof of who its person is: with real money, as {@link waitsForMoney}. */
+export const takesFreshProof = (right: Right, environment: Environment): boolean =>
+  freshRights.has(right) && (environment === "mainnet" || merchantWide.has(right))
+
 /** The permission of a key that a right takes. */
 export const permissionFor = (right: Right): KeyPermission =>
   refundRights.has(right) ? "refund" : right.endsWith(":read") ? "read" : "write"

@@ -4,7 +4,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { credentialOf } from "../../runtime/http/Authentication.ts"
 import { type Grant, requirePerson } from "../../runtime/Http.ts"
-import { objectionToRight, requireRight } from "../../runtime/Rights.ts"
+import { objectionToRight, requireFreshProof, requireRight } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -123,6 +123,7 @@ export const walletHandlers = Operations.group(
         "link",
         Effect.fnUntraced(function*({ payload }) {
           const caller = yield* requirePerson
+          yield* requireFreshProof
           const servesMainnet = settings.environments.includes("mainnet")
           const holder = holderOf(personOf(caller), caller.moneyFrom ?? 0, servesMainnet, yield* nowSeconds)
           return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder)))

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, requireMerchantScope, requirePerson } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import { requireFreshProof } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid, MerchantId } from "../../schemas/Ids.ts"
@@ -195,6 +196,7 @@ export const accountHandlers = Operations.group(
         "makeRecoveryCodes",
         Effect.fnUntraced(function*() {
           const caller = yield* requirePerson
+          yield* requireFreshProof
           return yield* answerIdempotently<ReadonlyArray<string>, PublicError>(
             (call) => team.makeRecoveryCodes(caller, call),
             (codes) => ({ object: "recovery_codes", codes })

@@ -295,10 +295,16 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
               }
               // Addresses first: of a list that is another's too, the refusal names an entry.
               const conflict = yield* chains.claimAddresses(owner, given.kind, startingAt(ref, startIndex))
-              if (conflict !== null) return yield* invalidWallet(conflictMessage(given.kind, conflict))
-              if (!(yield* claimPayee(forwarders, owner, ref))) return yield* invalidWallet(payeeInUseMessage)
+              if (conflict !== null) {
+                return yield* invalidWallet(conflictMessage(given.kind, conflict))
+              }
+              if (!(yield* claimPayee(forwarders, owner, ref))) {
+                return yield* invalidWallet(payeeInUseMessage)
+              }
               const claim = yield* chains.claimWallet(ref.fingerprint, owner.merchantId)
-              if (claim === null) return yield* invalidWallet(walletInUseMessage)
+              if (claim === null) {
+                return yield* invalidWallet(walletInUseMessage)
+              }
               const createdAt = yield* nowSeconds
               const { seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
               const wallet: WalletState = { id, kind: given.kind, value, seed, startIndex, createdAt }
@@ -310,8 +316,10 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
           yield* watchCurrent(owner)
           return changed
         }),
-        recoveries: (owner) => recoveriesOf(forwarders, owner),
-        proof: (owner, address) => proofOf(forwarders, owner, address),
+        recoveries: (owner) =>
+          recoveriesOf(forwarders, owner),
+        proof: (owner, address) =>
+          proofOf(forwarders, owner, address),
         confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: walletRecords.evict }),
         approve: (owner, changeId, call) =>
           change(owner, call, ({ proposal, wallet }) =>

@@ -171,8 +171,8 @@ const proposalVerb = (before: WalletProposal | null, after: WalletProposal | nul
 }
 
 /**
- * The entries of a change: a wallet that was set or removed, and one that begins to wait, is approved or ends. `hashOf`:
- * SHA-256, hex.
+ * The entries of a change: a wallet that was set or removed, and one that begins to wait, is approved or ends.
+ * `hashOf`: SHA-256, hex.
  */
 export const walletActsOf = (
   { environment, family, merchantId }: Omit<OwnedWallet, "wallet">,

@@ -12,7 +12,7 @@ import { nowSeconds } from "../Clock.ts"
 import type { Commit } from "../Commit.ts"
 import { Credentials, type Grant, RateLimiter } from "../Http.ts"
 import { localCallerOf } from "../LocalCalls.ts"
-import { objectionToRight, objectionToWait } from "../Rights.ts"
+import { objectionToAct, objectionToRight } from "../Rights.ts"
 import { Settings } from "../Settings.ts"
 import { maximumTokenLength } from "./AccessToken.ts"
 import { callerBehind } from "./Addresses.ts"
@@ -259,10 +259,10 @@ export const makeLetMerchantIn: Effect.Effect<
       if (right === null) return Effect.succeed(caller)
       const objection = objectionToRight(caller, right, environment)
       if (objection !== undefined) return Effect.fail(objection)
-      if (caller.moneyFrom === undefined) return Effect.succeed(caller)
+      if (caller.moneyFrom === undefined && caller.freshUntil === undefined) return Effect.succeed(caller)
       return Effect.flatMap(nowSeconds, (now) => {
-        const wait = objectionToWait(caller, right, environment, now)
-        return wait === undefined ? Effect.succeed(caller) : Effect.fail(wait)
+        const late = objectionToAct(caller, right, environment, now)
+        return late === undefined ? Effect.succeed(caller) : Effect.fail(late)
       })
     }
 

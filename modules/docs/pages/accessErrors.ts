@@ -78,6 +78,15 @@ export const accessErrors = {
       send("POST", "/api/v1/invoices", { amount_usd: 5 }, "nobody", { "x-api-key": "$READER", ...newKey })
     ]
   },
+  FRESH_PROOF_REQUIRED: {
+    cause:
+      "The call lets real money go, or gives somebody a way to it, and you signed in more than 5 minutes ago: a session "
+      + "that was stolen or left open must not be enough for that.",
+    fix:
+      "With a token: sign in again by `POST /api/v1/auth/nonce` and `POST /api/v1/auth/verify`, and send the new one; a "
+      + "refreshed token is as old as its sign-in. In the dashboard: answer with your passkey, and go on.",
+    example: { requirement: "It takes a wallet that signed in more than 5 minutes ago, on mainnet." }
+  },
   CREDENTIAL_NOT_ALLOWED: {
     cause:
       "A merchant's key or token came to a route that only the customer's browser calls, or a key accepted an exception "

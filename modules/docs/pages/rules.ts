@@ -42,6 +42,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   REFRESH_REUSED: "authentication#refresh-tokens",
   SCOPE_MISMATCH: "authentication#scopes",
   PERMISSION_DENIED: "roles#roles",
+  FRESH_PROOF_REQUIRED: "team#a-fresh-proof",
   CREDENTIAL_NOT_ALLOWED: "payor-sessions#the-session",
   ENVIRONMENT_FORBIDDEN: "environments#where-a-call-acts",
   DEVNET_ONLY: "simulator#who-may-call-it",

@@ -10,7 +10,7 @@ import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
-import { allPermissions } from "../../../schemas/Roles.ts"
+import { allPermissions, freshProofSeconds } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import * as Repo from "../repo.ts"
@@ -176,7 +176,7 @@ export const endByAccessToken = (context: SessionContext, accessToken: string) =
   )
 
 export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionContext, accessToken: string) {
-  const { accessTokens, members, merchants, repo } = context
+  const { accessTokens, members, merchants, repo, settings } = context
   const claims = yield* accessTokens.check(accessToken)
   const session = yield* repo.session(claims.sessionId)
   if (session?.status !== "active" || session.merchantId !== claims.merchantId) {
@@ -197,6 +197,8 @@ export const verifyAccessToken = Effect.fnUntraced(function*(context: SessionCon
     apiVersion: newestVersion,
     endsAtMillis: claims.expiresAt * 1000,
     moneyFrom: Math.max(wallet.moneyFrom, member.moneyFrom ?? 0),
+    // Of the sign-in: to refresh a token proves nothing of the wallet.
+    ...(settings.environments.includes("mainnet") ? { freshUntil: session.createdAt + freshProofSeconds } : {}),
     role: member.role,
     permissions: allPermissions,
     person: member.person

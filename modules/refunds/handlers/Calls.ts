@@ -10,6 +10,7 @@ import {
   requireMerchantScope
 } from "../../../runtime/Http.ts"
 import * as Operations from "../../../runtime/Operations.ts"
+import { requireFreshProof } from "../../../runtime/Rights.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { isExceptionId, isUuid } from "../../../schemas/Ids.ts"
@@ -139,6 +140,7 @@ export const handlers = Operations.group(
           const invoiceId = payload.invoice_id.toLowerCase()
           const found = isUuid(invoiceId) ? yield* invoices.get(principal.merchantId, invoiceId) : null
           if (found?.invoice.environment !== principal.environment) return yield* publicError("INVOICE_NOT_FOUND")
+          if (payload.auto_approve === true && principal.environment === "mainnet") yield* requireFreshProof
           const text = (opened: ReadonlyArray<LinkedRefund>) => {
             const all = opened.map(linkedObject)
             return JSON.stringify({ success: true, data: all[0], refunds: all })

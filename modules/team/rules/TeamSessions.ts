@@ -1,5 +1,5 @@
 /** Sessions of people, one-time links, and how long both last. Pure. Times are epoch seconds. */
-import { moneyWaitSeconds } from "../../../schemas/Roles.ts"
+import { freshProofSeconds, moneyWaitSeconds } from "../../../schemas/Roles.ts"
 import type { PasskeyState } from "./People.ts"
 
 /** Seconds without a use after which a session has ended. */
@@ -7,9 +7,6 @@ export const idleSeconds = 28_800
 
 /** Seconds that a session lasts, at most. */
 export const maximumSessionSeconds = 604_800
-
-/** Seconds for which a session counts as freshly authenticated. */
-export const freshSeconds = 300
 
 /** Sessions that a person may have open at once; the oldest gives way to a new one. */
 export const maximumSessions = 20
@@ -67,7 +64,7 @@ export const newSession = (
   endReason: null,
   signedInAt: now,
   lastUsedAt: now,
-  freshUntil: now + freshSeconds,
+  freshUntil: now + freshProofSeconds,
   version: 1
 })
 
@@ -93,7 +90,7 @@ export const refreshSession = (
   readHash,
   actHash,
   lastUsedAt: now,
-  freshUntil: now + freshSeconds,
+  freshUntil: now + freshProofSeconds,
   moneyFrom: Math.min(session.moneyFrom, Math.max(passkey.moneyFrom, now)),
   version: session.version + 1
 })

@@ -21,7 +21,15 @@ import {
 } from "../rules/RelyingParty.ts"
 import { waitFactsOf } from "./People.ts"
 import { newTokens, type OpenedSession, openSession, requireOpen, sessionView, type TeamSession } from "./Sessions.ts"
-import { append, decideInTurn, hashesOf, hashOf, personActWrites, type TeamContext } from "./TeamContext.ts"
+import {
+  append,
+  decideInTurn,
+  hashesOf,
+  hashOf,
+  personActWrites,
+  servesMainnet,
+  type TeamContext
+} from "./TeamContext.ts"
 
 /** COSE names of the signatures that are taken: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
@@ -295,6 +303,7 @@ export const addPasskey = (context: TeamContext, { id, person }: TeamSession, na
       const session = yield* requireOpen(context, id)
       const made = yield* proveRegistration(context, answer, { purpose: "register", session: id })
       const now = yield* nowSeconds
+      if (servesMainnet(context) && now >= session.freshUntil) return yield* publicError("FRESH_PROOF_REQUIRED")
       const passkeyId = passkeyIdOf(made.id)
       const before = yield* context.repo.passkey(passkeyId)
       if (before?.status === "active") {

@@ -32,6 +32,7 @@ import {
   newToken,
   type PersonAct,
   personActWrites,
+  servesMainnet,
   type TeamContext
 } from "./TeamContext.ts"
 
@@ -44,7 +45,7 @@ export interface TeamSession {
   readonly name: string
   readonly method: SignInMethod
   readonly signedInAt: number
-  /** Until then it counts as freshly authenticated. No act asks for that yet. */
+  /** Until then it counts as freshly proved (modules/docs/reference/team.md#a-fresh-proof). */
   readonly freshUntil: number
   /** Money may be moved on mainnet from then on (modules/docs/reference/team.md#waits). */
   readonly moneyFrom: number
@@ -193,6 +194,7 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
     apiVersion: newestVersion,
     endsAtMillis: endOf(session) * 1000,
     moneyFrom: Math.max(session.moneyFrom, member.moneyFrom),
+    ...(servesMainnet(context) ? { freshUntil: session.freshUntil } : {}),
     role: member.role,
     permissions: allPermissions,
     person: memberOf(member).person

@@ -96,7 +96,7 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (
 
   it.effect("is not made by an answer to another question, in another session, or too late", () =>
     Effect.gen(function*() {
-      const { session } = yield* newOwner
+      const { merchant, session } = yield* newOwner
       const other = yield* newOwner
       const { addPasskey, newPasskeyOptions, passkeyOptions } = yield* TeamSignIn
       const forOther = register(yield* newPasskeyOptions(other.session), publicUrl).answer
@@ -119,8 +119,11 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (
       const late = register(yield* newPasskeyOptions(session), publicUrl).answer
       yield* TestClock.adjust("5 minutes")
       assert.strictEqual(yield* outcome(addPasskey(session, "x", late)), "NONCE_INVALID")
-      const { credential } = yield* newPasskey(session)
-      const twice: any = yield* newPasskeyOptions(session)
+      const stale = register(yield* newPasskeyOptions(session), publicUrl).answer
+      assert.strictEqual(yield* outcome(addPasskey(session, "x", stale)), "FRESH_PROOF_REQUIRED")
+      const again = yield* signInByLink(merchant)
+      const { credential } = yield* newPasskey(again.session)
+      const twice: any = yield* newPasskeyOptions(again.session)
       assert.deepStrictEqual(twice.excludeCredentials.map(({ id }: any) => id), [credential.id])
     }))
 

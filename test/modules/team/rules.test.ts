@@ -12,7 +12,6 @@ import {
   endOf,
   endSession,
   formRecoveryCode,
-  freshSeconds,
   idleSeconds,
   invitationSeconds,
   type InvitationState,
@@ -42,7 +41,7 @@ import {
 } from "../../../modules/team/rules.ts"
 import { formChallenge, pageUrlOf, readChallenge, relyingPartyOf } from "../../../modules/team/rules/RelyingParty.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
-import { moneyWaitSeconds, Role, waitsForMoney } from "../../../schemas/Roles.ts"
+import { freshProofSeconds, moneyWaitSeconds, Role, waitsForMoney } from "../../../schemas/Roles.ts"
 
 const day = 86_400
 
@@ -275,7 +274,7 @@ describe("a session", () => {
     assert.strictEqual(session(10).freshUntil, 310)
     const fresh = refreshSession(session(), { readHash: "r2", actHash: "a2" }, { id: "tpk_1", moneyFrom: 700 }, 400)
     assert.deepInclude(fresh, {
-      freshUntil: 400 + freshSeconds,
+      freshUntil: 400 + freshProofSeconds,
       moneyFrom: 500,
       passkey: "tpk_1",
       readHash: "r2",
