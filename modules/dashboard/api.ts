@@ -22,6 +22,8 @@ export class SignInPagesGroup extends HttpApiGroup.make("sign-in-pages").add(
   HttpApiEndpoint.post("useRecovery", "/dashboard/signin/recovery", { success: html, error: refusals }),
   HttpApiEndpoint.post("passkeyOptions", "/dashboard/signin/passkey-options", { success: plain, error: refusals }),
   HttpApiEndpoint.post("usePasskey", "/dashboard/signin/passkey", { success: html, error: refusals }),
+  HttpApiEndpoint.get("proof", "/dashboard/signin/again", { success: html, error: refusals }),
+  HttpApiEndpoint.post("prove", "/dashboard/signin/again", { success: html, error: refusals }),
   HttpApiEndpoint.post("signOut", "/dashboard/signout", { success: html, error: refusals }),
   HttpApiEndpoint.get("asset", "/dashboard/assets/:name", {
     params: { name: Schema.String },

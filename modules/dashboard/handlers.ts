@@ -129,6 +129,9 @@ const makeVisits = Effect.gen(function*() {
   const toSignIn = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
 
+  const toProof = (url: string): Response =>
+    frames.seeOther(withQuery(`${base}/dashboard/signin/again`, { next: `${base}${url}` }))
+
   return {
     page: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
@@ -163,7 +166,11 @@ const makeVisits = Effect.gen(function*() {
                 ? send(request, visit, after.screen)
                 : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
             ),
-          onFailure: (error) => show(request, { found, visit: { ...visit, refusal: { error, form } } })
+          // What the form said is asked for again: nothing of it is kept on the way there and back.
+          onFailure: (error) =>
+            error.code === "FRESH_PROOF_REQUIRED"
+              ? Effect.succeed(toProof(request.url))
+              : show(request, { found, visit: { ...visit, refusal: { error, form } } })
         })
         return yield* rateLimiter.credential(visit.caller, answer)
       })

@@ -4,6 +4,7 @@ import { balances } from "./pages/Balances.ts"
 import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
 import { keys } from "./pages/Keys.ts"
+import { limits } from "./pages/Limits.ts"
 import { overview } from "./pages/Overview.ts"
 import type { Page } from "./pages/Page.ts"
 import { payment } from "./pages/Payment.ts"
@@ -39,6 +40,7 @@ export const pages: ReadonlyArray<Page> = [
   tokens,
   wallets,
   brandingSettings,
+  limits,
   team,
   audit,
   networks,

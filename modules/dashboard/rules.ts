@@ -25,6 +25,7 @@ export type SectionName =
   | "keys"
   | "tokens"
   | "wallets"
+  | "limits"
   | "branding"
   | "team"
   | "audit"
@@ -52,6 +53,7 @@ export const sections: ReadonlyArray<Section> = [
   section("keys", "developers", "keys:read", "/api/v1/api-keys"),
   section("tokens", "settings", "payments:read", "/api/v1/merchant/tokens"),
   section("wallets", "settings", "payments:read", "/api/v1/merchant/wallets"),
+  section("limits", "settings", "payments:read", "/api/v1/merchant/settings"),
   section("branding", "settings", "payments:read", "/api/v1/merchant/settings"),
   section("team", "settings", "team:read", "/api/v1/team/members"),
   section("audit", "settings", "account:write", "/api/v1/audit-log"),

@@ -11,7 +11,7 @@ import { type PublicError, publicError, statusOf } from "../../../schemas/Errors
 import { type Acceptor, type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
 import { DashboardApi } from "../api.ts"
 import { plainPage, refusalOf } from "../pages/Shell.ts"
-import { invitationBody, linkBody, signInBody, type SignInView } from "../pages/SignIn.ts"
+import { invitationBody, linkBody, proofBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
 import { Frames } from "./Frames.ts"
@@ -60,6 +60,13 @@ export const signInHandlers = Operations.group(
       frames.send(
         request,
         plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(next, error))),
+        error === null ? 200 : statusOf(error.code)
+      )
+
+    const showProof = (request: Request, next: string | null, error: PublicError | null) =>
+      frames.send(
+        request,
+        plainPage(en, en.signIn.againTitle, frames.assets, proofBody(viewOf(next, error))),
         error === null ? 200 : statusOf(error.code)
       )
 
@@ -192,6 +199,30 @@ export const signInHandlers = Operations.group(
           return yield* Effect.match(Effect.flatMap(readAnswer(form.get("answer")), signIn.byPasskey), {
             onSuccess: (opened) => signedIn(opened, form.get("next")),
             onFailure: (error) => showSignIn(request, form.get("next"), error)
+          })
+        })
+      )
+      .handle(
+        "proof",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          yield* rateLimiter.address(request, "page")
+          return showProof(request, queryOf(request.url).get("next"), null)
+        })
+      )
+      .handle(
+        "prove",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          const session = yield* sessionOf(request)
+          if (session === null || !(yield* sessions.mayAct(session, request.cookies[cookies.act] ?? ""))) {
+            return showSignIn(request, form.get("next"), null)
+          }
+          const proof = Effect.flatMap(readAnswer(form.get("answer")), (answer) => signIn.refresh(session, answer))
+          return yield* Effect.match(proof, {
+            onSuccess: (opened) => signedIn(opened, form.get("next")),
+            onFailure: (error) => showProof(request, form.get("next"), error)
           })
         })
       )

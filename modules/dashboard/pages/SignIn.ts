@@ -20,18 +20,32 @@ const fault = ({ error }: SignInView) => error !== null && note("bad", error.mes
 
 const next = ({ next: path }: SignInView) => html`<input type="hidden" name="next" value="${path}">`
 
-/** All ways to sign in. Passkeys take the script; a link and a recovery code do not. */
-export const signInBody = (view: SignInView): Html => {
+/** A passkey is asked for, and its answer sent to a path of the dashboard. It takes the script. */
+const passkeyForm = (view: SignInView, path: string, text: string): Html => {
   const { base, nameAddress, texts: { signIn } } = view
-  const passkeyPath = `${base}/dashboard/signin/passkey`
-  return html`<p>${signIn.hello}</p>${fault(view)}${
-    nameAddress === null
-      ? html`<form method="post" action="${pathUrl(passkeyPath)}">${next(view)}
+  return nameAddress === null
+    ? html`<form method="post" action="${pathUrl(`${base}/dashboard/signin/${path}`)}">${next(view)}
         <input type="hidden" name="answer">
-        <button class="main" type="button" data-passkey="${`${passkeyPath}-options`}" hidden>${signIn.passkey}</button>
+        <button class="main" type="button" data-passkey="${`${base}/dashboard/signin/passkey-options`}" hidden>${text}</button>
       </form>
       <noscript>${note("plain", signIn.needsScript)}</noscript><p id="passkey-fault" role="status"></p>`
-      : note("warn", signIn.byAddress(nameAddress))
+    : note("warn", signIn.byAddress(nameAddress))
+}
+
+/** For whoever is signed in for longer than what they want to do allows: by a passkey, or by a new link. */
+export const proofBody = (view: SignInView): Html => {
+  const { texts: { signIn } } = view
+  return html`<p>${signIn.againText}</p>${fault(view)}${
+    passkeyForm(view, "again", signIn.again)
+  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  <p><a href="${pathUrl(view.next)}">${signIn.back}</a></p>`
+}
+
+/** All ways to sign in. Passkeys take the script; a link and a recovery code do not. */
+export const signInBody = (view: SignInView): Html => {
+  const { base, texts: { signIn } } = view
+  return html`<p>${signIn.hello}</p>${fault(view)}${
+    passkeyForm(view, "passkey", signIn.passkey)
   }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <details><summary>${signIn.recovery}</summary>
     <form method="post" action="${pathUrl(`${base}/dashboard/signin/recovery`)}" class="stack">${next(view)}

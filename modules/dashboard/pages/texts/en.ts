@@ -29,6 +29,7 @@ export const en = {
     keys: "API keys",
     tokens: "Tokens",
     wallets: "Wallets",
+    limits: "Limits",
     branding: "Branding",
     team: "Team",
     audit: "Audit log",
@@ -54,7 +55,10 @@ export const en = {
     refund_canceled: "The refund is canceled. Its money can be refunded again.",
     delivery_sent: "It is sent again.",
     period_closed: "The month is closed. Nothing in it changes any more.",
-    batch_made: "The batch is made."
+    batch_made: "The batch is made.",
+    change_waits: "It waits. What holds now goes on until then, and the change can be canceled.",
+    change_approved: "Approved. It comes into force in 24 hours, unless somebody cancels it.",
+    change_canceled: "Canceled. What holds now goes on."
   },
   errors: {
     title: "This did not work",
@@ -64,6 +68,11 @@ export const en = {
   signIn: {
     title: "Sign in",
     hello: "Your shop's payments, refunds and books.",
+    againTitle: "Is it still you?",
+    againText:
+      "This lets money go, or changes who may. Prove that you are the one who signed in; it holds for 5 minutes. Then press once more.",
+    again: "Prove it with a passkey",
+    back: "Back, without a proof",
     linkTitle: "Sign in with your link",
     linkText: "The link signs in one person, once, within ten minutes of being made.",
     token: "Token of the link",

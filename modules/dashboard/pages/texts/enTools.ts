@@ -86,6 +86,35 @@ export const toolTexts = {
     means: "What it means",
     head: "Newest block"
   },
+  limits: {
+    inForce: "In force",
+    pending: "Higher limits that wait",
+    none: "No limit",
+    raising:
+      "A lower limit holds at once. A higher one waits for another owner or admin, where there is one, and then 24 hours.",
+    names: {
+      auto_approve_limit: "One person approves alone, up to",
+      payout_limit_batch: "One batch of payouts, at most",
+      payout_limit_day: "All payouts of a day (UTC), at most"
+    },
+    hints: {
+      auto_approve_limit: "In dollars. Above it two people must, where two may approve",
+      payout_limit_batch: "In dollars. Empty: no limit",
+      payout_limit_day: "In dollars. Empty: no limit"
+    },
+    save: "Save"
+  },
+  pending: {
+    wallet: (family: string) => `${family}: another wallet waits`,
+    needsApproval: "It is not in force. Another owner or admin must approve it; 24 hours later it comes into force.",
+    waits: "It is not in force yet. It comes into force by itself, unless somebody cancels it.",
+    proposedBy: "Wanted by",
+    proposedAt: "Since",
+    approvedBy: "Approved by",
+    inForceFrom: "In force from",
+    approve: "Approve this change",
+    cancel: "Cancel this change"
+  },
   found: {
     title: "Search",
     nothing: (text: string) => `Nothing found for “${text}”.`,
