@@ -8,10 +8,12 @@ import { type Service, sources } from "../support/Service.ts"
 
 /** The link that it prints; `member` by an e-mail address, absent: the first owner. */
 export const loginLink = (
-  { service, directory, merchant }: {
+  { service, directory, environment = {}, merchant }: {
     readonly service: Service
     readonly directory: string
     readonly merchant: number
+    /** What the config file names: secrets. */
+    readonly environment?: Readonly<Record<string, string>>
   },
   member?: string
 ): Effect.Effect<string> =>
@@ -28,7 +30,7 @@ export const loginLink = (
         String(merchant),
         ...named
       ],
-      { env: { ...process.env, TILLWIRE__RPC__PORT: String(service.ports.rpc) } }
+      { env: { ...process.env, ...environment, TILLWIRE__RPC__PORT: String(service.ports.rpc) } }
     )
     return stdout.trim()
   })

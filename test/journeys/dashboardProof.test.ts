@@ -21,6 +21,7 @@ const shop = Effect.gen(function*() {
   const ports = { http: yield* freePort, rpc: yield* freePort }
   // Browsers know passkeys of names only.
   const origin = `http://localhost:${ports.http}`
+  const environment = { RPC_TOKEN: rpcToken, MASTER: masterKey }
   const service = yield* startService({
     directory,
     ports,
@@ -31,7 +32,7 @@ const shop = Effect.gen(function*() {
       rpc: { token: "${env:RPC_TOKEN}" },
       secrets: { master: ["${env:MASTER}"] }
     },
-    environment: { RPC_TOKEN: rpcToken, MASTER: masterKey }
+    environment
   })
   const { merchant_id: merchant } = yield* service.keys
   const sql = Context.get(yield* Layer.build(Layer.orDie(connect(database))), SqlClient.SqlClient)
@@ -48,7 +49,7 @@ const shop = Effect.gen(function*() {
     answer: { readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>> }
   ) => [answer.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]).join("; ")
   const signIn = Effect.fnUntraced(function*() {
-    const url = yield* loginLink({ service, directory, merchant })
+    const url = yield* loginLink({ service, directory, merchant, environment })
     return cookiesOf(yield* post("", "/dashboard/signin/link", { token: new URL(url).hash.slice(3), next: "" }))
   })
   return {
