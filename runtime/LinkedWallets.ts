@@ -13,6 +13,11 @@ export interface WalletDirectory {
     network: Network,
     addresses: ReadonlyArray<string>
   ) => Effect.Effect<ReadonlySet<string>>
+  /**
+   * The merchants to whom the wallet with this address of a network is linked. On Cardano there can be two, as one
+   * address has two keys.
+   */
+  readonly merchantsOf: (network: Network, address: string) => Effect.Effect<ReadonlySet<number>>
 }
 
 export class LinkedWallets extends Context.Service<
@@ -23,7 +28,10 @@ export class LinkedWallets extends Context.Service<
   }
 >()("tillwire/runtime/LinkedWallets") {}
 
-const nobody: WalletDirectory = { linkedOf: () => Effect.succeed(new Set()) }
+const nobody: WalletDirectory = {
+  linkedOf: () => Effect.succeed(new Set()),
+  merchantsOf: () => Effect.succeed(new Set())
+}
 
 export const layer: Layer.Layer<LinkedWallets> = Layer.sync(LinkedWallets, () => {
   const { current, register } = Registry.single<WalletDirectory>(
@@ -31,6 +39,7 @@ export const layer: Layer.Layer<LinkedWallets> = Layer.sync(LinkedWallets, () =>
   )
   return LinkedWallets.of({
     register,
-    linkedOf: (...args) => Effect.suspend(() => (current() ?? nobody).linkedOf(...args))
+    linkedOf: (...args) => Effect.suspend(() => (current() ?? nobody).linkedOf(...args)),
+    merchantsOf: (...args) => Effect.suspend(() => (current() ?? nobody).merchantsOf(...args))
   })
 })

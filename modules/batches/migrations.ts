@@ -71,6 +71,8 @@ export const migrations: Migrations = {
       PRIMARY KEY (merchant_id, batch_id, line)
     )`
     yield* sql`CREATE INDEX batch_lines_by_refund ON batch_lines (refund_id) WHERE refund_id IS NOT NULL`
+    // What a transaction pays is asked before a report may take one of its transfers.
+    yield* sql`CREATE INDEX batch_lines_by_transaction ON batch_lines (tx_hash) WHERE tx_hash IS NOT NULL`
     // What was collected of an address is asked for each address that received something.
     yield* sql`CREATE INDEX batch_lines_by_source ON batch_lines (merchant_id, (source ->> 'address'))
       WHERE source IS NOT NULL`

@@ -121,6 +121,7 @@ const make = Effect.gen(function*() {
     timers: yield* Timers
   }
   yield* services.timers.register(batchTimer(services))
+  yield* services.refunds.registerBatches(services.repo.shownTransfers)
   const actors = yield* Actors
   const create = createBatch(services)
   const approve = approveBatch(services)

@@ -27,6 +27,7 @@ import {
   linkByName,
   linkByProof,
   linkedOf,
+  merchantsOf,
   type NamedAccount,
   proveWallet,
   unlinkPersonWrites,
@@ -128,7 +129,11 @@ export class Wallets extends Context.Service<Wallets, {
 /** Has the linked wallets answer whose address is whose. */
 export const registerLinkedWallets = Effect.flatMap(
   makeContext,
-  (context) => Effect.flatMap(LinkedWallets, (wallets) => wallets.register({ linkedOf: linkedOf(context) }))
+  (context) =>
+    Effect.flatMap(
+      LinkedWallets,
+      (wallets) => wallets.register({ linkedOf: linkedOf(context), merchantsOf: merchantsOf(context) })
+    )
 )
 
 /** Wallets as credentials of people, for the module that knows the people and opens sessions of its own. */

@@ -26,7 +26,8 @@ const reportOf = (report: typeof PayoutReport.Type): Report => {
         _tag: "Succeeded",
         txHash: report.tx_hash,
         height: report.height === undefined ? null : BigInt(report.height),
-        index: report.index ?? null
+        index: report.index ?? null,
+        from: report.from ?? null
       }
     case "failed":
       return { _tag: "Failed", code: report.failure_code }

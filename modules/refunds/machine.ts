@@ -52,6 +52,7 @@ export {
   sentUnits,
   type TermsRefund
 } from "./machine/PaymentRefunds.ts"
+export { type PayoutWallet, senderRefusal } from "./machine/PayoutSenders.ts"
 export {
   amountOfException,
   creditedValue,

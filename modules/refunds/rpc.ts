@@ -1,6 +1,7 @@
 /** Refunds for operators, who pay them out: definitions only. */
 import { Schema, Struct } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
+import { maximumAddressLength } from "../../schemas/Address.ts"
 import { ActorName } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { MerchantId, RefundId } from "../../schemas/Ids.ts"
@@ -32,13 +33,15 @@ export const PayoutReport = Schema.Union([
   Schema.Struct({ status: Schema.Literal("submitted"), tx_hash: PayoutTxHash }),
   /**
    * It is final. A refund of an invoice needs the number of the block, and where the transaction has several transfers
-   * of one amount to the destination, the index of its own: the chain is asked.
+   * of one amount to the destination, the index of its own: the chain is asked. `from`: the wallet that has paid for
+   * the merchant, needed where that is not linked to it.
    */
   Schema.Struct({
     status: Schema.Literal("succeeded"),
     tx_hash: PayoutTxHash,
     height: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
-    index: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)))
+    index: Schema.optionalKey(Schema.Int.check(Schema.isGreaterThanOrEqualTo(0))),
+    from: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(maximumAddressLength)))
   }),
   /** Nothing was paid out, and nothing will be: `refunds.retry` begins anew. */
   Schema.Struct({ status: Schema.Literal("failed"), failure_code: RefundFailureCode })

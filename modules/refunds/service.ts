@@ -1,11 +1,13 @@
 /** Refunds: load, decide, commit with the invoice; what a payout costs, what it comes to, where it may go. */
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../runtime/Commit.ts"
+import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
+import * as Registry from "../../runtime/Registry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -37,7 +39,7 @@ import {
 } from "./service/PaymentRefunds.ts"
 import { quoteRefund } from "./service/Payouts.ts"
 import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
-import { type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
+import { type BatchTransfers, type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
 import { type PayoutReport, reportPayout } from "./service/Reports.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
 import { onUnmatchedChange, refundOfUnmatched, type UnmatchedRefundOpening } from "./service/UnmatchedRefunds.ts"
@@ -89,11 +91,14 @@ export class Refunds extends Context.Service<Refunds, {
   readonly check: (destination: Destination, environment: Environment) => Effect.Effect<Destination, PublicError>
   /**
    * What became of a payout. Of a refund that a merchant asked for, only its transfer on the chain proves that it
-   * succeeded: to the destination, in the token, of exactly the units to be sent, final, and of no other refund.
+   * succeeded: to the destination, in the token, of exactly the units to be sent, from a wallet that is linked to the merchant or
+   * that the report names and that is no other merchant's, final, and of no other refund or line of a batch.
    * Errors: those of {@link change}; `VALIDATION_ERROR` for a transaction that proves nothing, `INVALID_TRANSITION` for
    * one that is not final yet, `UNSUPPORTED_NETWORK` and `NETWORK_DEGRADED` where the chain cannot be asked.
    */
   readonly report: (refundId: string, report: PayoutReport, actor: string) => Effect.Effect<RefundState, PublicError>
+  /** Tells which transfers lines of batches show as theirs, so that no report takes one; one teller per deployment. */
+  readonly registerBatches: (batchTransfers: BatchTransfers) => Effect.Effect<void, never, Scope.Scope>
   readonly find: Repo["find"]
   readonly findAll: Repo["findAll"]
   readonly payable: Repo["payable"]
@@ -184,14 +189,17 @@ export class Refunds extends Context.Service<Refunds, {
 }
 
 const make = Effect.fnUntraced(function*(options: RefundOptions) {
+  const batches = Registry.single<BatchTransfers>("two modules make batches: name one of them in the config file")
   const services: RefundServices = {
     ...options,
     auditLog: yield* AuditLog,
+    batchTransfers: (transaction) => batches.current()?.(transaction) ?? Effect.succeed(new Set()),
     catalog: yield* TokenCatalog,
     chains: yield* Chains,
     clock: yield* MerchantClock,
     hooks: yield* InvoiceHooks,
     invoices: yield* Invoices,
+    linkedWallets: yield* LinkedWallets,
     members: yield* Members,
     payors: yield* PayorDetails,
     prices: yield* Prices,
@@ -214,6 +222,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     decideOn: decideOnRefund(services),
     change: changeRefund(services),
     check: (destination, environment) => checkDestination(services, destination, environment),
+    registerBatches: batches.register,
     find: services.repo.find,
     findAll: services.repo.findAll,
     payable: services.repo.payable,

@@ -4,6 +4,17 @@ import type { SqlClient } from "effect/sql"
 import type { BatchState, TransferClaim } from "../machine.ts"
 
 export const makeProofs = (sql: SqlClient.SqlClient) => ({
+  /** Indexes of the transfers of a transaction that lines of any merchant's batches show as theirs. */
+  shownTransfers: (
+    { environment, network, txHash }: Pick<BatchState, "environment" | "network"> & { readonly txHash: string }
+  ): Effect.Effect<ReadonlySet<number>> =>
+    sql<{ transfer_index: bigint }>`SELECT l.transfer_index FROM batch_lines l
+      JOIN batches b ON b.merchant_id = l.merchant_id AND b.id = l.batch_id
+      WHERE l.tx_hash = ${txHash} AND l.transfer_index IS NOT NULL
+        AND b.network = ${network} AND b.environment = ${environment}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => new Set(rows.map((row) => Number(row.transfer_index))))
+    ),
   /** Which transfers of these transactions belong to something. */
   proofs: (
     { environment, network }: Pick<BatchState, "environment" | "network">,

@@ -170,3 +170,10 @@ export const linkedOf = (context: IdentityContext): WalletDirectory["linkedOf"] 
       )
     )
   })
+
+/** `LinkedWallets.merchantsOf`. */
+export const merchantsOf = (context: IdentityContext): WalletDirectory["merchantsOf"] => (network, address) =>
+  Effect.map(
+    Effect.forEach(accountsProving(context, network, address), (account) => context.repo.wallet(walletIdOf(account))),
+    (wallets) => new Set(wallets.flatMap((wallet) => wallet?.status === "linked" ? wallet.merchantId : []))
+  )

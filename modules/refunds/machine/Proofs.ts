@@ -24,8 +24,10 @@ export interface ReportedTransaction {
   readonly isFinal: boolean
   /** The transfer that is meant; null: the one that fits. */
   readonly index: number | null
-  /** Transfers of it that have paid something else. */
+  /** Transfers of it that have paid something else, or that a line of a batch shows as its own. */
   readonly used: ReadonlySet<number>
+  /** Why the wallet that sent a transfer can have paid nothing of this merchant; null: it can. */
+  readonly senderRefusal: (transfer: ChainTransfer) => PublicError | null
   /** Epoch seconds by the chain's clock: nothing that was sent earlier can be for this refund. */
   readonly notBefore: number
 }
@@ -67,19 +69,21 @@ const refusal = (
 
 /**
  * The transfer that proves the refund: to its destination with its memo, in its token, of exactly the units that are to
- * be sent, after it was approved, final, and of no other refund. Errors: `VALIDATION_ERROR` that says what is wrong,
+ * be sent, after it was approved, from a wallet that pays for its merchant, final, and of no other refund. Errors: `VALIDATION_ERROR` that says what is wrong,
  * `INVALID_TRANSITION` where it is not final yet.
  */
 export const proofOf = (refund: TermsRefund, transaction: ReportedTransaction): ChainTransfer | PublicError => {
   const { network, tokenAddress: address } = refund.terms
   const token = address === null ? null : tokenAddress(network, address) ?? address
   const units = sentUnits(refund.terms)
-  const proof = transaction.transfers.find((each) =>
+  const fitting = transaction.transfers.filter((each) =>
     (transaction.index === null || each.index === transaction.index) && !transaction.used.has(each.index) &&
     each.tokenAddress === token && each.amount === units && each.time >= transaction.notBefore &&
     isMeantFor(refund, each)
   )
-  if (proof === undefined) return refusal(refund, token, transaction)
+  if (fitting.length === 0) return refusal(refund, token, transaction)
+  const proof = fitting.find((each) => transaction.senderRefusal(each) === null)
+  if (proof === undefined) return transaction.senderRefusal(fitting[0]!)!
   return transaction.isFinal ? proof : publicError("INVALID_TRANSITION", {
     message: "The transaction is not final yet: report it again later",
     retryAfterSeconds: 60

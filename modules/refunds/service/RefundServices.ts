@@ -4,11 +4,13 @@
 import { Effect } from "effect"
 import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
+import type { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import type { Members } from "../../../runtime/Members.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
 import type { Aggregate, InvoiceFact, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
 import type { PayorDetails } from "../../payments/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
@@ -17,13 +19,20 @@ import { refundWrite, type Repo } from "../repo.ts"
 import { isBookedAnew, refundFact, refundsAfter } from "../rules.ts"
 import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
 
+/** Indexes of the transfers of a transaction that lines of batches show as theirs, final or not. */
+export type BatchTransfers = (
+  transaction: { readonly network: Network; readonly environment: Environment; readonly txHash: string }
+) => Effect.Effect<ReadonlySet<number>>
+
 export interface RefundServices extends RefundOptions {
   readonly auditLog: AuditLog["Service"]
+  readonly batchTransfers: BatchTransfers
   readonly catalog: TokenCatalog["Service"]
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]
   readonly hooks: InvoiceHooks["Service"]
   readonly invoices: Invoices["Service"]
+  readonly linkedWallets: LinkedWallets["Service"]
   readonly members: Members["Service"]
   readonly payors: PayorDetails["Service"]
   readonly prices: Prices["Service"]

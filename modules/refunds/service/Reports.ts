@@ -1,6 +1,7 @@
 /** Reports of payouts: an operator says which transaction paid a refund, and the chain says whether it did. */
 import { Effect, MutableRef } from "effect"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
+import { readAddress } from "../../../schemas/Address.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
 import {
@@ -9,6 +10,7 @@ import {
   proofOf,
   type RefundCommand,
   type RefundState,
+  senderRefusal,
   type TermsRefund
 } from "../machine.ts"
 import { proofWrite } from "../repo.ts"
@@ -27,6 +29,8 @@ export type PayoutReport =
     readonly height: bigint | null
     /** Of the transfer; null: the one that fits. */
     readonly index: number | null
+    /** The wallet that has paid for the merchant, as the operator says; null: it is linked to the merchant. */
+    readonly from: string | null
   }
   | { readonly _tag: "Failed"; readonly code: string }
 
@@ -110,6 +114,42 @@ export const senderOf = Effect.fnUntraced(function*(
   return { wallet: isOwn ? found.fingerprint : null }
 })
 
+/** The wallet that a report names, in its stored form; null: it names none. */
+const readNamed = (
+  { environment, terms: { network } }: TermsRefund,
+  { from }: PayoutReport & { readonly _tag: "Succeeded" }
+): string | null | PublicError =>
+  from === null ? null : readAddress(network, environment, from) ?? invalid("from", `this is no address of ${network}`)
+
+/** Why the senders of the transfers can have paid nothing of the merchant, by the address of each. */
+const readSenders = Effect.fnUntraced(function*(
+  { chains, linkedWallets }: RefundServices,
+  { environment, merchantId, terms: { network } }: TermsRefund,
+  transfers: ReadonlyArray<ChainTransfer>,
+  named: string | null
+) {
+  const { accountKey } = familyRecord(familyOf(network))
+  const wallets = yield* Effect.forEach(
+    new Set(transfers.map(({ from }) => from)),
+    (address) =>
+      Effect.gen(function*() {
+        const wallet = address ?? named
+        const receiver = wallet === null
+          ? null
+          : yield* chains.walletReceiver(network, environment, accountKey(wallet))
+        const refusal = senderRefusal(merchantId, {
+          address,
+          named,
+          isNamed: named !== null && (address === null || accountKey(address) === accountKey(named)),
+          linkedTo: wallet === null ? new Set() : yield* linkedWallets.merchantsOf(network, wallet),
+          receiver: receiver === null || receiver.merchantId === systemMerchant ? null : receiver.merchantId
+        })
+        return [address, refusal] as const
+      })
+  )
+  return new Map(wallets)
+})
+
 const prove = Effect.fnUntraced(function*(
   services: RefundServices,
   before: TermsRefund,
@@ -120,6 +160,8 @@ const prove = Effect.fnUntraced(function*(
   const names = readNames(before.terms, report)
   if (isPublicError(names)) return yield* names
   const { height, txHash } = names
+  const named = readNamed(before, report)
+  if (isPublicError(named)) return yield* named
   if (before.status === "succeeded" && before.txHash === txHash) return before
   // The chain is asked only for a refund that it could prove.
   if (before.status !== "processing" && before.status !== "failed") {
@@ -129,6 +171,7 @@ const prove = Effect.fnUntraced(function*(
   }
   const { isFinal, transfers } = yield* readTransaction(services, before, txHash, height)
   const { environment, merchantId, terms: { network } } = before
+  const senders = yield* readSenders(services, before, transfers, named)
   // Another report may have come since: what is answered is what this one found.
   const found = MutableRef.make<RefundState>(before)
   const facts = yield* changeSubject(
@@ -150,11 +193,19 @@ const prove = Effect.fnUntraced(function*(
         transfers,
         isFinal,
         index: report.index,
-        used: yield* repo.provenIndexes({ network, environment, txHash }),
+        used: new Set([
+          ...yield* repo.provenIndexes({ network, environment, txHash }),
+          ...yield* services.batchTransfers({ network, environment, txHash })
+        ]),
+        senderRefusal: ({ from }) => senders.get(from) ?? null,
         notBefore: approvedAt - clock.aheadSeconds(merchantId, environment) - clockToleranceSeconds
       })
       if (isPublicError(proof)) return yield* proof
-      const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
+      const act = auditActOf(refund, step.refund, command, actor, noCause)
+      const entry = yield* auditLog.writesOf({
+        ...act,
+        after: { ...act.after, paid_from: proof.from, ...(named === null ? {} : { named_from: named }) }
+      })
       const sender = yield* senderOf(services, refund, network, proof.from)
       const kept = proofWrite({ network, environment, txHash, index: proof.index, sender }, {
         merchantId,

@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { encodeFunctionData, erc20Abi } from "viem"
 import { generatePrivateKey, type LocalAccount, mnemonicToAccount, privateKeyToAccount } from "viem/accounts"
+import { makeProofs } from "../../../modules/batches/repo/Proofs.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, migratedDatabase } from "../../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../../support/Service.ts"
@@ -65,6 +66,21 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       yield* look(shop, first)
       const told = yield* until("the third is told", exceptionsOf(shop), (found) => found.length > 0)
       assert.deepStrictEqual(told.map(({ tx_hash, type }) => [tx_hash, type]), [[three, "duplicate_payout"]])
+    }))
+
+  it.effect("show what pays them to whoever reads a report, and on their own network only", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const { services } = yield* DevnetService
+      const { shownTransfers } = makeProofs(Context.get(services, SqlClient.SqlClient))
+      const batch = yield* givenOut(shop, "47", "eip5792")
+      const { tx_hash: txHash } = yield* play(shop, batch)
+      yield* readUntil(shop, batch, "paid")
+      const shown = (network: "base" | "optimism", environment: "devnet" | "mainnet") =>
+        Effect.map(shownTransfers({ network, environment, txHash }), ({ size }) => size)
+      assert.strictEqual(yield* shown("base", "devnet"), 1)
+      assert.strictEqual(yield* shown("optimism", "devnet"), 0)
+      assert.strictEqual(yield* shown("base", "mainnet"), 0)
     }))
 
   it.effect("as a part with a name of its own leave it what pays it", () =>

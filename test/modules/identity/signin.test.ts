@@ -322,7 +322,7 @@ layer(instance())("the wallets of a merchant", (it) => {
 
   it.effect("are its own addresses for as long as they are linked, and nobody else's", () =>
     Effect.gen(function*() {
-      const { linkedOf } = yield* LinkedWallets
+      const { linkedOf, merchantsOf } = yield* LinkedWallets
       const owner = yield* session()
       const stranger = yield* session()
       const further = newAddress()
@@ -334,8 +334,13 @@ layer(instance())("the wallets of a merchant", (it) => {
       assert.deepStrictEqual(yield* found(owner.merchant.id), [further])
       assert.deepStrictEqual(yield* found(merchant.id), [contract])
       assert.deepStrictEqual(yield* found(stranger.merchant.id), [])
+      const holders = (address: string) => Effect.map(merchantsOf("base", address), (all) => [...all])
+      assert.deepStrictEqual(yield* holders(further), [owner.merchant.id])
+      assert.deepStrictEqual(yield* holders(contract), [merchant.id])
+      assert.deepStrictEqual(yield* holders(newAddress()), [])
       yield* unlink(owner.access_token, id)
       assert.deepStrictEqual(yield* found(owner.merchant.id), [])
+      assert.deepStrictEqual(yield* holders(further), [])
     }))
 
   it.effect(`are at most ${maximumWallets}`, () =>

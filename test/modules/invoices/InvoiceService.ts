@@ -46,6 +46,7 @@ import { transferWrite } from "../../../runtime/chains/ChainsRepo.ts"
 import { type Commit, systemMerchant } from "../../../runtime/Commit.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
+import { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
@@ -121,7 +122,16 @@ const transactions = new Map<string, TransactionReading>()
 export const setTransaction = (txHash: string, reading: TransactionReading) => void transactions.set(txHash, reading)
 
 /** An address that is of no receiving wallet. */
-export const stranger = "0xstranger"
+export const stranger = `0x${"5".repeat(40)}`
+
+/** Wallets that people have linked to merchants, by address. */
+const linkedWallets = new Map<string, ReadonlySet<number>>()
+export const linkWallet = (address: string, ...merchantIds: ReadonlyArray<number>) =>
+  void linkedWallets.set(address, new Set(merchantIds))
+
+/** Merchants that alone receive at an address, by its match key; every other address is of the deployment's wallet. */
+const receivers = new Map<string, number>()
+export const setReceiver = (matchKey: string, merchantId: number) => void receivers.set(matchKey, merchantId)
 
 /** Chains that hold what a test gives them: every network was seen up to any time. */
 const givenChains = Layer.mock(Chains, {
@@ -152,7 +162,12 @@ const givenChains = Layer.mock(Chains, {
     Effect.succeed(
       matchKey === stranger
         ? null
-        : { merchantId: systemMerchant, isAccount: false, fingerprint: "wallet", walletIndex: 0 }
+        : {
+          merchantId: receivers.get(matchKey) ?? systemMerchant,
+          isAccount: false,
+          fingerprint: "wallet",
+          walletIndex: 0
+        }
     ),
   readTransaction: ({ txHash }) =>
     Effect.sync(() => transactions.get(txHash) ?? { _tag: "Transaction", isFinal: true, transfers: [] }),
@@ -224,8 +239,18 @@ const callers = Layer.effectDiscard(Effect.gen(function*() {
   yield* registerBearer(yield* verifyWallet)
 }))
 
+const directory = Layer.effectDiscard(
+  Effect.flatMap(LinkedWallets, ({ register }) =>
+    register({
+      linkedOf: (merchantId, _, addresses) =>
+        Effect.sync(() => new Set(addresses.filter((each) => linkedWallets.get(each)?.has(merchantId)))),
+      merchantsOf: (_, address) => Effect.sync(() => linkedWallets.get(address) ?? new Set())
+    }))
+)
+
 const routes = Layer.mergeAll(
   callers,
+  directory,
   HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
   HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers)),
   HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(exceptionHandlers))

@@ -363,7 +363,14 @@ describe("proofs", () => {
   }
   const shown = { index: 0, tokenAddress: null, amount: 1_000n, from: null, time: now }
   const proven = (transfer: ChainTransfer) =>
-    proofOf(refund(), { transfers: [transfer], isFinal: true, index: null, used: new Set(), notBefore: now })
+    proofOf(refund(), {
+      transfers: [transfer],
+      isFinal: true,
+      index: null,
+      used: new Set(),
+      senderRefusal: () => null,
+      notBefore: now
+    })
 
   it("carry the memo of the destination, where it has one", () => {
     assert.isFalse(isPublicError(proven({ ...shown, memos: ["thank you", " 12 34 "] })))

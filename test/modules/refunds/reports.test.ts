@@ -4,7 +4,7 @@
  * shows what the test says.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { type RefundCommand, Refunds } from "../../../modules/refunds/plugin.ts"
@@ -19,17 +19,22 @@ import {
   choose,
   eventsOf,
   invoiceService,
+  linkWallet,
   newInvoice,
   newMerchant,
   post,
   receiveTransfer,
   reportAgain,
+  setReceiver,
   setTransaction,
   stranger
 } from "../invoices/InvoiceService.ts"
 
 const path = "/api/v1/refunds"
 const address = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+/** The operator's wallet, from which it pays for every merchant. */
+const paymaster = `0x${"7".repeat(40)}`
 
 let hashes = 0
 const newHash = () => `0x${(++hashes).toString(16).padStart(64, "a")}`
@@ -41,7 +46,7 @@ const transfer = (units: bigint, more: Partial<Transfers[number]> = {}): Transfe
   index: 0,
   tokenAddress: usdc.address,
   amount: baseUnits(units),
-  from: null,
+  from: paymaster,
   time: 100_000,
   memos: [],
   ...more
@@ -75,16 +80,23 @@ const approved = Effect.fnUntraced(function*(more: object = {}) {
       ),
       ({ data }) => data
     )
-  return { caller, entry, invoice, open, refund: yield* open(more) }
+  return { id, caller, entry, invoice, open, refund: yield* open(more) }
 })
 
-const report = (id: string, txHash: string, more: { readonly index?: number; readonly height?: bigint | null } = {}) =>
+interface Naming {
+  readonly index?: number
+  readonly height?: bigint | null
+  readonly from?: string | null
+}
+
+const report = (id: string, txHash: string, more: Naming = {}) =>
   Effect.flatMap(Refunds, (refunds) =>
     refunds.report(id, {
       _tag: "Succeeded",
       txHash,
       height: more.height === undefined ? 7n : more.height,
-      index: more.index ?? null
+      index: more.index ?? null,
+      from: more.from === undefined ? paymaster : more.from
     }, "service:test"))
 
 const refusal = <A, E, R>(self: Effect.Effect<A, E, R>) =>
@@ -96,7 +108,16 @@ const refusal = <A, E, R>(self: Effect.Effect<A, E, R>) =>
 const change = (id: string, command: RefundCommand) =>
   Effect.flatMap(Refunds, (refunds) => refunds.change(id, command, noCause, "service:test"))
 
-layer(invoiceService)("reports of payouts", (it) => {
+/** Indexes of transfers that lines of batches show as theirs, by transaction. */
+const shownByBatches = new Map<string, ReadonlySet<number>>()
+const batches = Layer.effectDiscard(
+  Effect.flatMap(
+    Refunds,
+    ({ registerBatches }) => registerBatches(({ txHash }) => Effect.sync(() => shownByBatches.get(txHash) ?? new Set()))
+  )
+)
+
+layer(Layer.provideMerge(batches, invoiceService))("reports of payouts", (it) => {
   it.effect("are believed where the chain has the transfer, and tell each payment that gave some of it", () =>
     Effect.gen(function*() {
       const { caller, invoice, open, refund } = yield* approved()
@@ -124,14 +145,74 @@ layer(invoiceService)("reports of payouts", (it) => {
   it.effect("keep which wallet of the merchant sent the money, and that none did", () =>
     Effect.gen(function*() {
       const sql = yield* SqlClient.SqlClient
-      for (const [from, wallet] of [["0xAA", "wallet"], [stranger, "unknown"], [null, null]] as const) {
+      for (const [from, wallet] of [[paymaster, "wallet"], [stranger, "unknown"], [null, null]] as const) {
         const { refund } = yield* approved()
         const txHash = newHash()
         onChain(txHash, [transfer(4_000_000n, { from })])
-        yield* report(refund.id, txHash)
+        yield* report(refund.id, txHash, { from: from ?? paymaster })
         const rows = yield* sql`SELECT wallet FROM payout_proofs WHERE refund_id = ${refund.id}`.pipe(Effect.orDie)
         assert.deepStrictEqual(rows, [{ wallet }])
       }
+    }))
+
+  it.effect("of a wallet that is linked to the merchant need no name, and those of any other do", () =>
+    Effect.gen(function*() {
+      const { refund, id } = yield* approved()
+      const { id: other } = yield* approved()
+      const own = `0x${"1".repeat(40)}`
+      const unknown = `0x${"2".repeat(40)}`
+      linkWallet(own, id, other)
+      const says = Effect.fnUntraced(function*(from: string | null, named: string | null) {
+        const txHash = newHash()
+        onChain(txHash, [transfer(4_000_000n, { from })])
+        return yield* refusal(report(refund.id, txHash, { from: named }))
+      })
+      assert.include(yield* says(unknown, null), `VALIDATION_ERROR report.from: the money came from ${unknown}`)
+      assert.include(yield* says(unknown, own), `the money came from ${unknown}, and not from ${own}`)
+      assert.include(yield* says(null, null), "report.from: the network does not say who sent the money")
+      assert.include(yield* says(unknown, "0xnothing"), "VALIDATION_ERROR report.from: this is no address of base")
+      // Anybody can name any address as the wallet they receive in.
+      setReceiver(unknown, id)
+      assert.include(yield* says(unknown, null), "which is not linked to this merchant")
+      assert.strictEqual(yield* says(own, null), "done")
+    }))
+
+  it.effect("never take what another merchant has sent, whatever the operator says", () =>
+    Effect.gen(function*() {
+      const mine = yield* approved()
+      const theirs = yield* approved()
+      const linked = `0x${"3".repeat(40)}`
+      const receiving = `0x${"4".repeat(40)}`
+      linkWallet(linked, theirs.id)
+      setReceiver(receiving, theirs.id)
+      const [one, two] = [newHash(), newHash()]
+      onChain(one, [transfer(4_000_000n, { from: linked })])
+      onChain(two, [transfer(4_000_000n, { from: receiving })])
+      assert.include(yield* refusal(report(mine.refund.id, one, { from: linked })), "is linked to another merchant")
+      assert.include(yield* refusal(report(mine.refund.id, two, { from: receiving })), "receiving wallet of another")
+      assert.strictEqual((yield* (yield* Refunds).find(mine.refund.id))!.status, "processing")
+      assert.strictEqual((yield* report(theirs.refund.id, one, { from: null })).status, "succeeded")
+      // Whoever names another's wallet as the one they receive in holds up nothing of those who have linked it.
+      linkWallet(receiving, mine.id)
+      assert.strictEqual((yield* report(mine.refund.id, two, { from: null })).status, "succeeded")
+
+      const both = newHash()
+      const [first, second] = [yield* approved(), yield* approved()]
+      onChain(both, [transfer(4_000_000n, { from: linked }), transfer(4_000_000n, { index: 1 })])
+      assert.include(yield* refusal(report(first.refund.id, both, { index: 0 })), "is linked to another merchant")
+      assert.strictEqual((yield* report(first.refund.id, both)).status, "succeeded", "of two that fit, the one it may")
+      assert.include(yield* refusal(report(second.refund.id, both)), "is linked to another merchant")
+    }))
+
+  it.effect("never take what a line of a batch shows as its own, of whichever merchant", () =>
+    Effect.gen(function*() {
+      const { refund } = yield* approved()
+      const txHash = newHash()
+      onChain(txHash, [transfer(4_000_000n, { index: 5 })])
+      shownByBatches.set(txHash, new Set([5]))
+      assert.include(yield* refusal(report(refund.id, txHash)), "has paid another refund or payout")
+      shownByBatches.delete(txHash)
+      assert.strictEqual((yield* report(refund.id, txHash)).status, "succeeded", "the line has lost it by a rollback")
     }))
 
   it.effect("of any other transaction are refused, and say what is wrong with it", () =>

@@ -82,6 +82,9 @@ const leave = (entry: JournalEntry) =>
 const comeBack = (entry: JournalEntry) =>
   handOverTransfer({ ...entry, status: "confirmed", handledStatus: "reverted", version: entry.version + 2 })
 
+/** The operator's wallet. */
+const paymaster = `0x${"7".repeat(40)}`
+
 type Transfers = Extract<TransactionReading, { readonly _tag: "Transaction" }>["transfers"]
 
 /** A transaction that brings so much to the payor, now. */
@@ -89,7 +92,14 @@ const payOut = Effect.fnUntraced(function*(amount = units, isFinal = true) {
   const txHash = newHash()
   const now = yield* Effect.map(Effect.clockWith((clock) => clock.currentTimeMillis), (millis) => millis / 1_000)
   const transfers: Transfers = [
-    { index: 0, tokenAddress: usdc.address, amount: baseUnits(amount), from: null, time: Math.floor(now), memos: [] }
+    {
+      index: 0,
+      tokenAddress: usdc.address,
+      amount: baseUnits(amount),
+      from: paymaster,
+      time: Math.floor(now),
+      memos: []
+    }
   ]
   setTransaction(txHash, { _tag: "Transaction", isFinal, transfers })
   return txHash
@@ -98,7 +108,8 @@ const payOut = Effect.fnUntraced(function*(amount = units, isFinal = true) {
 const report = (id: string, txHash: string) =>
   Effect.flatMap(
     Refunds,
-    (service) => service.report(id, { _tag: "Succeeded", txHash, height: 7n, index: null }, "service:test")
+    (service) =>
+      service.report(id, { _tag: "Succeeded", txHash, height: 7n, index: null, from: paymaster }, "service:test")
   )
 
 const refusal = <A, E, R>(self: Effect.Effect<A, E, R>) =>
