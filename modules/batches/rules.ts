@@ -1,11 +1,21 @@
 /** What is around the steps of a batch: what people approve, what the audit log keeps, what events tell. Pure. */
 import type { AuditAct } from "../../runtime/AuditLog.ts"
 import { type EventDraft, previousAttributes } from "../../schemas/Event.ts"
-import { batchObject, type BatchState, isOpen, type LineState, statusOf } from "./machine.ts"
+import { uuidOf } from "../../schemas/NamedUuid.ts"
+import { batchObject, type BatchState, isOpen, type LineState, statusOf, type TransferName } from "./machine.ts"
 
 export { dayOf, limitRefusal, type PayoutLimits } from "./rules/Limits.ts"
 export { type NewBatch, newBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
 export { driverPart } from "./rules/Parts.ts"
+
+/**
+ * The id of the exception about a transfer. It comes from the merchant and the transfer alone, so a transfer has one
+ * exception even where its line changes, and what one merchant sees of a transfer names nothing of another.
+ */
+export const exceptionIdOf = (
+  { environment, merchantId, network }: Pick<BatchState, "environment" | "merchantId" | "network">,
+  { index, txHash }: TransferName
+): string => `exc_${uuidOf(`payout:${merchantId}:${network}:${environment}:${txHash}:${index}`)}`
 
 /** What people approve, as canonical JSON takes it. */
 export const approvedContent = (

@@ -1,7 +1,6 @@
 /** Opens an exception for each transfer of a batch that should not exist, as soon as a search of the chain shows it. */
 import { Effect } from "effect"
 import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
-import { uuidOf } from "../../../runtime/Uuid.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import type { PayoutDetails, PayoutExceptionChange } from "../../invoices/plugin.ts"
@@ -11,10 +10,10 @@ import {
   type BatchState,
   linesOf,
   onlyUnexpected,
-  type TransferName,
   type UnexpectedTransfer
 } from "../machine.ts"
 import { batchWrite } from "../repo.ts"
+import { exceptionIdOf } from "../rules.ts"
 import type { BatchServices } from "./BatchServices.ts"
 
 /** Fingerprint of the merchant's wallet that sent a transfer, because the ledger books it from that wallet; or null. */
@@ -28,10 +27,6 @@ export const walletOf = Effect.fnUntraced(function*(
     ? found.fingerprint
     : null
 })
-
-/** The id comes from the transfer alone, so a transfer has one exception even where its line changes. */
-const exceptionIdOf = ({ environment, network }: BatchState, { index, txHash }: TransferName): string =>
-  `exc_${uuidOf(`payout:${network}:${environment}:${txHash}:${index}`)}`
 
 /** What the exception of a transfer says. */
 const detailsOf = (
