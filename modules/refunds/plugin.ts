@@ -34,7 +34,7 @@ export {
 export { proofWrite } from "./repo.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
-export { type BatchEnd, holdWrite } from "./service/BatchPayouts.ts"
+export { type BatchEnd, holdWrite, seenWrite } from "./service/BatchPayouts.ts"
 export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
 export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"
 export type { RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"

@@ -226,7 +226,7 @@ export const makeRepo = Effect.gen(function*() {
     /** Those of these ids that there are. */
     findAll: (ids: ReadonlyArray<string>): Effect.Effect<ReadonlyArray<RefundState>> =>
       ids.length === 0 ? Effect.succeed([]) : read(sql`SELECT * FROM refunds WHERE ${sql.in("id", ids)} ORDER BY id`),
-    /** To be paid out on a network and in no batch, the oldest first. */
+    /** To be paid out on a network, in no batch and not reported as sent, the oldest first. */
     payable: (
       { environment, merchantId, network }: Pick<MerchantRefundFilter, "environment" | "merchantId"> & {
         readonly network: Network
@@ -234,7 +234,7 @@ export const makeRepo = Effect.gen(function*() {
       limit: number
     ): Effect.Effect<ReadonlyArray<RefundState>> =>
       read(sql`SELECT * FROM refunds WHERE merchant_id = ${merchantId} AND environment = ${environment}
-        AND status = 'processing' AND batch IS NULL AND destination ->> 'network' = ${network}
+        AND status = 'processing' AND batch IS NULL AND tx_hash IS NULL AND destination ->> 'network' = ${network}
         ORDER BY id LIMIT ${limit}`),
     /** Oldest first. */
     ofInvoice: (merchantId: number, invoiceId: string): Effect.Effect<ReadonlyArray<RefundState>> =>

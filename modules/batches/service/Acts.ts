@@ -3,8 +3,8 @@ import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
-import { approvalBy, type Approver, holdWrite } from "../../refunds/plugin.ts"
-import { type BatchCommand, type BatchState, decide } from "../machine.ts"
+import { approvalBy, type Approver, seenWrite } from "../../refunds/plugin.ts"
+import { type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
@@ -17,17 +17,33 @@ export const changedLines = (before: BatchState, after: BatchState): ReadonlyArr
     line === before.lines[place] ? [] : [lineWrite(after, { ...line, version: line.version + 1 })]
   )
 
-/** Refunds whose lines are released: of a batch that is over, or of a list that people gave up. */
-export const releasedRefunds = Effect.fnUntraced(function*(
+/** A line that shows another transaction than before, none among them, or that is released. */
+const isOtherwise = (line: LineState, before: LineState | undefined): boolean =>
+  before !== undefined && (line.txHash !== before.txHash || (line.status === "released" && line !== before))
+
+/**
+ * Refunds whose lines are seen in another transaction than before, or in none any more, and those whose lines are
+ * released: of a batch that is over, or of a list that people gave up. What is final is stored with what it pays.
+ */
+export const changedRefunds = Effect.fnUntraced(function*(
   { refunds }: BatchServices,
   before: BatchState,
   after: BatchState
 ): Effect.fn.Return<ReadonlyArray<Write>> {
-  const ids = after.lines.flatMap(({ refundId, status }, place) =>
-    status === "released" && before.lines[place]?.status !== "released" ? refundId ?? [] : []
-  )
-  const held = (yield* refunds.findAll(ids)).filter(({ batch }) => batch?.id === after.id)
-  return held.map((refund) => holdWrite(refund, null))
+  const changed = after.lines.flatMap((line, place) => {
+    const previous = before.lines[place]
+    return isOtherwise(line, previous) ? [{ line, isMoved: line.txHash !== previous?.txHash }] : []
+  })
+  const byRefund = new Map(changed.map((each) => [each.line.refundId, each]))
+  const held = yield* refunds.findAll(changed.flatMap(({ line }) => line.refundId ?? []))
+  return held.flatMap((refund) => {
+    const { isMoved, line: { status, txHash } } = byRefund.get(refund.id)!
+    if (refund.batch?.id !== after.id) return []
+    // One that failed with its payment is not sent, and only has to be free.
+    const shown = isMoved && refund.status === "processing" ? txHash : refund.txHash
+    if (status !== "released" && shown === refund.txHash) return []
+    return [seenWrite(refund, shown, status === "released" ? null : refund.batch, after.updatedAt)]
+  })
 })
 
 export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" | "release") =>
@@ -53,7 +69,7 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
         writes: [
           batchWrite(next),
           ...changedLines(batch, next),
-          ...yield* releasedRefunds(services, batch, next),
+          ...yield* changedRefunds(services, batch, next),
           ...yield* auditLog.writesOf(auditActOf(batch, next, verb, credential, cause.requestId))
         ],
         events: eventsOf(batch, next),

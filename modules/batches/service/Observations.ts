@@ -6,7 +6,7 @@ import { type BatchState, decide, dueParts, type FinalLine, type PartState } fro
 import { batchWrite, type DueBatch, lineWrite } from "../repo.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
-import { changedLines, releasedRefunds } from "./Acts.ts"
+import { changedLines, changedRefunds } from "./Acts.ts"
 import type { BatchServices } from "./BatchServices.ts"
 import { ownSearch, searchPart } from "./Claims.ts"
 import { storeUnexpected, walletOf } from "./Unexpected.ts"
@@ -82,7 +82,7 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
     writes: [
       batchWrite(after),
       ...changedLines(before, after),
-      ...yield* releasedRefunds(services, before, after)
+      ...yield* changedRefunds(services, before, after)
     ],
     events: eventsOf(before, after)
   })

@@ -54,12 +54,18 @@ const lineOfRefund = (
   refund: RefundState,
   network: Network
 ): PlannedLine | PublicError => {
-  const { batch, destination, id, status, token } = refund
+  const { batch, destination, id, status, token, txHash } = refund
   if (batch != null) return publicError("REFUND_IN_BATCH", { details: { refund_id: id, batch_id: batch.id } })
   if (status !== "processing" || destination === null || token === null) {
     return publicError("INVALID_TRANSITION", {
       message: `Only a refund in processing is paid: ${id} is ${status}`,
       details: { refund_id: id, status }
+    })
+  }
+  if (txHash !== null) {
+    return publicError("INVALID_TRANSITION", {
+      message: `${id} was reported as sent in ${txHash}, so a batch could pay it twice: report what became of it first`,
+      details: { refund_id: id, tx_hash: txHash }
     })
   }
   if (destination.network !== network) {

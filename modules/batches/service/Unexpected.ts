@@ -5,13 +5,7 @@ import { formatUnits } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import type { PayoutDetails, PayoutExceptionChange } from "../../invoices/plugin.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
-import {
-  type BatchDecision,
-  type BatchState,
-  linesOf,
-  onlyUnexpected,
-  type UnexpectedTransfer
-} from "../machine.ts"
+import { type BatchDecision, type BatchState, linesOf, onlyUnexpected, type UnexpectedTransfer } from "../machine.ts"
 import { batchWrite } from "../repo.ts"
 import { exceptionIdOf } from "../rules.ts"
 import type { BatchServices } from "./BatchServices.ts"

@@ -30,6 +30,17 @@ const actor = "service:batches"
 export const holdWrite = (refund: RefundState, batch: RefundBatch | null): Write =>
   refundWrite({ ...refund, batch, version: refund.version + 1 })
 
+/**
+ * The refund with the transaction in which its line is seen; null: it is seen in none, or in none any more. Nothing is
+ * paid by that, so no event tells it.
+ */
+export const seenWrite = (
+  refund: RefundState,
+  txHash: string | null,
+  batch: RefundBatch | null,
+  now: number
+): Write => refundWrite({ ...refund, txHash, batch, version: refund.version + 1, updatedAt: now })
+
 /** `Refunds.endByBatch`. */
 export const endByBatch = (services: RefundServices) =>
   Effect.fn("Refunds.endByBatch")(

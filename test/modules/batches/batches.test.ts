@@ -8,17 +8,20 @@ import { Context, Effect, Redacted } from "effect"
 import { RpcClient } from "effect/rpc"
 import { randomBytes, randomUUID } from "node:crypto"
 import { BatchesRpc } from "../../../modules/batches/rpc.ts"
+import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { Ledger } from "../../../modules/ledger/plugin.ts"
+import { Refunds } from "../../../modules/refunds/plugin.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { Batch, ReadBatch } from "../../../schemas/Batch.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
-import { rpcToken } from "../../support/Service.ts"
+import { rpcToken, until } from "../../support/Service.ts"
 import { assertRefused, DevnetService, okData } from "../simulator/DevnetService.ts"
 import {
   approve,
   ask,
   decodes,
   giveOut,
+  look,
   newRefund,
   newShop,
   play,
@@ -163,6 +166,55 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       assert.strictEqual(canceled.status, "canceled")
       assert.deepStrictEqual(yield* ask(shop.key, `/api/v1/batches/${batch.id}/cancel`, {}), canceled)
       assert.strictEqual((yield* refundsBatch(shop.key, [refund.id])).lines_total, 1)
+    }))
+
+  it.effect("show a refund's transaction as soon as it is seen, and take it back where it leaves the chain", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const { services } = yield* DevnetService
+      const chain = Context.get(services, SimulatedChain)
+      // Of an amount of its own: every list of the one wallet of play money takes what looks like its lines.
+      const refund = yield* newRefund(shop, 61)
+      const shown = Effect.map(
+        ask(shop.key, `/api/v1/refunds/${refund.id}`),
+        ({ status, tx_hash }) => [status, tx_hash]
+      )
+      const batch = yield* refundsBatch(shop.key, [refund.id])
+      yield* approve(shop, batch)
+      okData(yield* giveOut(shop.key, batch, "csv"))
+      assert.deepStrictEqual(yield* shown, ["processing", null])
+      const { tx_hash: first } = yield* play(shop, batch)
+      yield* look(shop, batch)
+      yield* until("it is seen", shown, ([, txHash]) => txHash !== null)
+      assert.deepStrictEqual(yield* shown, ["processing", first])
+      yield* chain.reorg("base", 2, { drop: [first] })
+      yield* until("it is gone", Effect.andThen(look(shop, batch), shown), ([, txHash]) => txHash === null)
+      assert.deepStrictEqual(yield* shown, ["processing", null])
+      // It is still the batch's: whoever has the list may pay it again.
+      assertRefused(yield* send(shop.person, `/api/v1/refunds/${refund.id}/cancel`, {}), 409, "REFUND_IN_BATCH")
+      const { tx_hash: second } = yield* play(shop, batch)
+      yield* readUntil(shop, batch, "paid")
+      assert.deepStrictEqual(yield* shown, ["succeeded", second])
+      const { services: behind } = yield* DevnetService
+      const check = yield* Context.get(behind as unknown as Context.Context<Ledger>, Ledger).check(null)
+      assert.deepStrictEqual(check.differences, [])
+    }))
+
+  it.effect("take no refund that was reported as sent: it could be paid twice", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const { services } = yield* DevnetService
+      const [sent, waiting] = [yield* newRefund(shop), yield* newRefund(shop)]
+      const refunds = Context.get(services, Refunds)
+      yield* Effect.orDie(refunds.report(sent.id, { _tag: "Submitted", txHash: `0x${"e".repeat(64)}` }, "service:desk"))
+      const named = { kind: "refunds", network: "base", from: wallet, refund_ids: [sent.id] }
+      const refused = assertRefused(yield* send(shop.key, "/api/v1/batches", named), 409, "INVALID_TRANSITION")
+      assert.strictEqual(refused.details.tx_hash, `0x${"e".repeat(64)}`)
+      const all = yield* read(shop, yield* refundsBatch(shop.key, "all"))
+      assert.deepStrictEqual(all.lines.map(({ refund_id }: any) => refund_id), [waiting.id])
+      yield* Effect.orDie(refunds.report(sent.id, { _tag: "Failed", code: "dropped" }, "service:desk"))
+      yield* ask(shop.person, `/api/v1/refunds/${sent.id}/retry`, {})
+      assert.strictEqual((yield* refundsBatch(shop.key, [sent.id])).lines_total, 1)
     }))
 
   it.effect("pay the refund of money that pays no invoice", () =>
