@@ -10,7 +10,7 @@ import { BatchId } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { BatchesApi, type NewBatch } from "./api.ts"
-import { batchObject, type BatchState, lineObject, linesOf } from "./machine.ts"
+import { batchObject, type BatchState, lineObject, linesOf, summaryObject } from "./machine.ts"
 import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
 import type { BatchContents, BatchRequest } from "./service/Creation.ts"
@@ -119,7 +119,7 @@ export const rpcHandlers = Rpc.handlers(
         if (page === null) return yield* publicError("INVALID_CURSOR", { param: "after" })
         const last = page.batches.at(-1)
         return {
-          batches: page.batches.map(wire),
+          batches: page.batches.map((batch) => summaryObject(batch) as typeof Batch.Type),
           next: page.hasMore && last !== undefined ? BatchId.make(last.id) : null
         }
       }),
@@ -201,7 +201,7 @@ export const handlers = Operations.group(
           )
           if (page === null) return yield* unknownCursor(query, "the id of a batch of this environment")
           return jsonText(
-            wrapped({ object: "list", data: page.batches.map(batchObject), has_more: page.hasMore })
+            wrapped({ object: "list", data: page.batches.map(summaryObject), has_more: page.hasMore })
           )
         })
       )

@@ -43,7 +43,8 @@ export type {
   UnexpectedTransfer
 } from "./machine/State.ts"
 export { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
-export { batchObject, lineObject } from "./machine/Wire.ts"
+export { type BatchSummary, type LineSum, summaryOf } from "./machine/Summary.ts"
+export { batchObject, lineObject, summaryObject } from "./machine/Wire.ts"
 
 /** Batches of a merchant and environment that may be open at once. */
 export const maximumOpenBatches = 20
@@ -72,7 +73,7 @@ const partCheck = (part: PartState, lines: ReadonlyArray<LineState>, now: number
 
 /** When the chain is checked next for any part of the batch, or the batch ends by itself. */
 const nextCheck = (batch: BatchState, now: number): number | null => {
-  const end = expiresAt(batch)
+  const end = expiresAt(batch, statusOf(batch))
   const checks = batch.parts.flatMap(({ checkAt, isWatched }) => isWatched ? [checkAt ?? now] : [])
   const all = end === null ? checks : [...checks, end]
   return all.length === 0 ? null : Math.min(...all)
@@ -235,8 +236,12 @@ const observePart = (
     return next === undefined || isSameLine(line, next) ? line : next
   })
   const parts = withPart(batch, { ...nextPart, checkAt: partCheck(nextPart, lines, now) })
+  const next = change(batch, { parts, lines }, now)
+  // A look that finds nothing new moves only its own times, which nobody is shown.
+  const isNews = lines.some((line, place) => line !== batch.lines[place]) ||
+    nextPart.status !== part.status || nextPart.txHash !== part.txHash || nextPart.fee !== part.fee
   return {
-    next: change(batch, { parts, lines }, now),
+    next: isNews ? next : { ...next, updatedAt: batch.updatedAt },
     finalLines: observed.finalLines,
     unexpected: observed.unexpected,
     withdrawn: part.unexpected.filter(({ index, txHash }) =>
@@ -288,7 +293,7 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
     case "Cancel":
       return cancel(batch, now)
     case "Expire": {
-      const end = expiresAt(batch)
+      const end = expiresAt(batch, statusOf(batch))
       return onlyNext(end === null || now < end ? batch : change(batch, { isExpired: true }, now))
     }
     case "Export":

@@ -4,12 +4,19 @@ import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { PayoutFormat } from "../../runtime/Payouts.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
-import { BatchKind, BatchLineStatus, BatchPartStatus, type BatchStatus } from "../../schemas/Batch.ts"
+import { BatchKind, BatchLineStatus, BatchPartStatus, BatchStatus } from "../../schemas/Batch.ts"
 import { Metadata } from "../../schemas/Invoice.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
-import { type BatchState, type LineState, type PartState, statusOf } from "./machine.ts"
+import {
+  type BatchState,
+  type BatchSummary,
+  type LineState,
+  type LineSum,
+  type PartState,
+  statusOf
+} from "./machine.ts"
 import { makeProofs } from "./repo/Proofs.ts"
 import { makeReceipts } from "./repo/Receipts.ts"
 import { makeReservations } from "./repo/Reservations.ts"
@@ -49,6 +56,7 @@ const Row = Schema.Struct({
   version: Schema.BigInt,
   environment: Environment,
   kind: BatchKind,
+  status: BatchStatus,
   network: Network,
   from_address: Schema.NullOr(Schema.String),
   valid_for_seconds: Schema.Int,
@@ -88,8 +96,21 @@ const LineRow = Schema.Struct({
   transfer_index: Schema.NullOr(Schema.BigInt)
 })
 
+const SumRow = Schema.Struct({
+  batch_id: Schema.String,
+  part: Schema.Int,
+  token_id: Schema.NullOr(Schema.Int),
+  symbol: Schema.String,
+  decimals: Schema.Int,
+  token_address: Schema.NullOr(Schema.String),
+  lines: Schema.BigInt,
+  units: Schema.String,
+  amount: Schema.String
+})
+
 const decodeRows = Schema.decodeUnknownEffect(Schema.Array(Row))
 const decodeLines = Schema.decodeUnknownEffect(Schema.Array(LineRow))
+const decodeSums = Schema.decodeUnknownEffect(Schema.Array(SumRow))
 
 const partFromRow = (row: typeof PartRow.Type): PartState => ({
   ...row,
@@ -124,7 +145,7 @@ const lineFromRow = (row: typeof LineRow.Type): LineState => ({
   transferIndex: row.transfer_index === null ? null : Number(row.transfer_index)
 })
 
-const fromRow = (row: typeof Row.Type, lines: ReadonlyArray<LineState>): BatchState => ({
+const withoutLines = (row: typeof Row.Type): Omit<BatchState, "lines"> => ({
   id: row.id,
   merchantId: row.merchant_id,
   environment: row.environment,
@@ -140,12 +161,24 @@ const fromRow = (row: typeof Row.Type, lines: ReadonlyArray<LineState>): BatchSt
   isCanceled: row.is_canceled,
   isExpired: row.is_expired,
   parts: row.parts.map(partFromRow),
-  lines,
   createdBy: row.created_by,
   createdAt: Number(row.created_at),
   updatedAt: Number(row.updated_at),
   closedAt: row.closed_at === null ? null : Number(row.closed_at),
   dueAt: row.due_at === null ? null : Number(row.due_at)
+})
+
+const fromRow = (row: typeof Row.Type, lines: ReadonlyArray<LineState>): BatchState => ({ ...withoutLines(row), lines })
+
+const sumFromRow = (row: typeof SumRow.Type): LineSum => ({
+  part: row.part,
+  tokenId: row.token_id,
+  symbol: row.symbol,
+  decimals: row.decimals,
+  tokenAddress: row.token_address,
+  lines: Number(row.lines),
+  units: baseUnits(BigInt(row.units)),
+  amount: usdMillis(BigInt(row.amount))
 })
 
 /** The batch without its lines: see {@link lineWrite}. */
@@ -260,6 +293,21 @@ export const makeRepo = Effect.gen(function*() {
       Effect.map((rows) => Map.groupBy(rows, (row) => row.batch_id))
     )
 
+  /** What the lines of batches come to, counted where they are stored: a batch has hundreds of lines. */
+  const sumsOf = (batches: ReadonlyArray<typeof Row.Type>) =>
+    batches.length === 0 ? Effect.succeed(new Map<string, ReadonlyArray<typeof SumRow.Type>>()) : sql`SELECT batch_id,
+        part, token_address, min(token_id) AS token_id, min(symbol) AS symbol, min(decimals) AS decimals,
+        count(*) AS lines, sum(units)::text AS units, sum(amount)::text AS amount
+      FROM batch_lines WHERE merchant_id = ${batches[0]!.merchant_id} AND ${
+      sql.in("batch_id", batches.map(({ id }) => id))
+    } GROUP BY batch_id, part, token_address ORDER BY batch_id, min(line)`.pipe(
+      Effect.flatMap(decodeSums),
+      Effect.orDie,
+      Effect.map((rows): ReadonlyMap<string, ReadonlyArray<typeof SumRow.Type>> =>
+        Map.groupBy(rows, (row) => row.batch_id)
+      )
+    )
+
   const read = Effect.fnUntraced(function*(rows: Effect.Effect<unknown, unknown>) {
     const batches = yield* Effect.orDie(Effect.flatMap(rows, decodeRows))
     if (batches.length === 0) return []
@@ -285,18 +333,26 @@ export const makeRepo = Effect.gen(function*() {
         if (known.length === 0) return null
       }
       const isNewer = cursor?.direction === "newer"
-      const rows = yield* read(sql`SELECT * FROM batches WHERE ${
-        sql.and([
-          ofOwner,
-          ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
-          ...(network === undefined ? [] : [sql`network = ${network}`]),
-          ...(status === undefined ? [] : [sql`status = ${status}`]),
-          ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
-          ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
-          ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])
-        ])
-      } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`)
-      const page = rows.slice(0, limit)
+      const rows = yield* Effect.orDie(Effect.flatMap(
+        sql`SELECT * FROM batches WHERE ${
+          sql.and([
+            ofOwner,
+            ...(kind === undefined ? [] : [sql`kind = ${kind}`]),
+            ...(network === undefined ? [] : [sql`network = ${network}`]),
+            ...(status === undefined ? [] : [sql`status = ${status}`]),
+            ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
+            ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
+            ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])
+          ])
+        } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`,
+        decodeRows
+      ))
+      const sums = yield* sumsOf(rows.slice(0, limit))
+      const page = rows.slice(0, limit).map((row): BatchSummary => ({
+        ...withoutLines(row),
+        status: row.status,
+        sums: (sums.get(row.id) ?? []).map(sumFromRow)
+      }))
       return { batches: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
     }),
     /** How many batches are open, and the version of the merchant's counter, as of one moment. */

@@ -27,8 +27,10 @@ export const statusOf = (
 
 const openStatuses: ReadonlySet<BatchStatus> = new Set(["pending_approval", "ready", "open"])
 
-/** Whether something of it may still be paid. */
-export const isOpen = (batch: BatchFacts): boolean => openStatuses.has(statusOf(batch))
+/** Whether something of a batch may still be paid. */
+export const isOpenStatus = (status: BatchStatus): boolean => openStatuses.has(status)
+
+export const isOpen = (batch: BatchFacts): boolean => isOpenStatus(statusOf(batch))
 
 /** Whether a wallet may have the part in hand: it can be executed, or was. */
 export const isGivenOut = (part: PartState): boolean => !isIdle(part)

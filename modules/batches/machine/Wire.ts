@@ -3,18 +3,20 @@ import { type Batch, type BatchLine, partReference } from "../../../schemas/Batc
 import { formatUnits, usdDecimal, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { expiresAt } from "./Expiry.ts"
 import type { BatchState, LineState } from "./State.ts"
+import { type BatchSummary, type LineSum, summaryOf } from "./Summary.ts"
 import { isReleasable, isUnguarded, releasableAt } from "./Release.ts"
-import { statusOf } from "./Statuses.ts"
 
 /** Digits of the hash that people compare. */
 const codeLength = 8
 
-const totalsOf = (lines: ReadonlyArray<LineState>) =>
-  [...Map.groupBy(lines, ({ tokenAddress }) => tokenAddress).values()].map((alike) => ({
+const totalsOf = (sums: ReadonlyArray<LineSum>) =>
+  [...Map.groupBy(sums, ({ tokenAddress }) => tokenAddress).values()].map((alike) => ({
     token_id: alike[0]!.tokenId,
     symbol: alike[0]!.symbol,
     token_amount: formatUnits(alike.reduce((sum, { units }) => sum + units, 0n), alike[0]!.decimals)
   }))
+
+const linesIn = (sums: ReadonlyArray<LineSum>): number => sums.reduce((count, { lines }) => count + lines, 0)
 
 export const lineObject = (line: LineState): typeof BatchLine.Encoded => ({
   line: line.line,
@@ -33,26 +35,27 @@ export const lineObject = (line: LineState): typeof BatchLine.Encoded => ({
 })
 
 /** Exactly the fields of the reference, in its order. */
-export const batchObject = (batch: BatchState): typeof Batch.Encoded => {
-  const amount = usdMillis(batch.lines.reduce((sum, line) => sum + line.amount, 0n))
+export const summaryObject = (batch: BatchSummary): typeof Batch.Encoded => {
+  const { sums } = batch
+  const amount = usdMillis(sums.reduce((sum, each) => sum + each.amount, 0n))
   return {
     id: batch.id,
     object: "batch",
     kind: batch.kind,
-    status: statusOf(batch),
+    status: batch.status,
     environment: batch.environment,
     network: batch.network,
     from: batch.from,
-    lines_total: batch.lines.length,
+    lines_total: linesIn(sums),
     amount: usdWire(amount),
     amount_decimal: usdDecimal(amount),
     amount_unit: "usd_millis",
     currency: "usd",
-    totals: totalsOf(batch.lines),
+    totals: totalsOf(sums),
     parts: batch.parts.map((part) => ({
       part: part.part,
       status: part.status,
-      lines: batch.lines.filter((line) => line.part === part.part).length,
+      lines: linesIn(sums.filter((each) => each.part === part.part)),
       reference: partReference({ batchId: batch.id, part: part.part }),
       format: part.export?.format ?? null,
       unguarded: isUnguarded(batch, part),
@@ -70,8 +73,10 @@ export const batchObject = (batch: BatchState): typeof Batch.Encoded => {
     created_by: batch.createdBy,
     created_at: batch.createdAt,
     updated_at: batch.updatedAt,
-    expires_at: expiresAt(batch),
+    expires_at: expiresAt(batch, batch.status),
     closed_at: batch.closedAt,
     metadata: batch.metadata
   }
 }
+
+export const batchObject = (batch: BatchState): typeof Batch.Encoded => summaryObject(summaryOf(batch))

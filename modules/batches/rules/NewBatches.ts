@@ -4,6 +4,7 @@ import type { Metadata } from "../../../schemas/Invoice.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 import { expiresAt } from "../machine/Expiry.ts"
 import type { BatchState, LineState, PartState } from "../machine/State.ts"
+import { statusOf } from "../machine/Statuses.ts"
 
 /** A line before it has its place. */
 export type PlannedLine = Omit<LineState, "line" | "part" | "status" | "transferIndex" | "txHash" | "version">
@@ -45,7 +46,7 @@ export const newLines = (
 
 export const newBatch = (batch: NewBatch): BatchState => {
   const made = readyBatch(batch)
-  return { ...made, dueAt: expiresAt(made) }
+  return { ...made, dueAt: expiresAt(made, statusOf(made)) }
 }
 
 const readyBatch = ({ lines, now, searchedTo, ...batch }: NewBatch): BatchState => ({

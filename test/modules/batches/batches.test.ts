@@ -24,6 +24,8 @@ import {
   look,
   newRefund,
   newShop,
+  payout,
+  payoutsBatch,
   play,
   read,
   readUntil,
@@ -32,6 +34,8 @@ import {
   send,
   wallet
 } from "./BatchShop.ts"
+
+const tonWallet = "EQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p4q2"
 
 layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("batches", (it) => {
   it.effect("of refunds are made by a key, approved by a person, given out, and paid when the chain is final", () =>
@@ -141,6 +145,24 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       )
       const unasked = yield* ask(shop.key, "/api/v1/events?limit=100")
       assert.isFalse(unasked.data.some(({ type }: any) => type.startsWith("batch.")))
+    }))
+
+  it.effect("are listed as they are read one by one, in every part and token", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const lines = yield* Effect.forEach(
+        [["1", "GRAM"], ["2", "USDT"], ["3", "GRAM"], ["4", "USDT"], ["5.5", "USDT"]] as const,
+        ([amount, symbol]) => payout(amount, symbol, "ton")
+      )
+      const toTon = { destination: { address: "EQCD39VS5jcptHL8vMjEXrzGaRcCVYto7HUn4bpAOg8xqB2N", memo: null } }
+      const many = yield* payoutsBatch(shop.key, lines.map((line) => ({ ...line, ...toTon })), "ton", tonWallet)
+      assert.deepStrictEqual(okData(many).parts.map(({ lines }: any) => lines), [4, 1])
+      yield* payoutsBatch(shop.key, [yield* payout("7")])
+      const { data } = yield* ask(shop.key, "/api/v1/batches")
+      assert.lengthOf(data, 2)
+      for (const listed of data) assert.deepStrictEqual(listed, yield* ask(shop.key, `/api/v1/batches/${listed.id}`))
+      const { data: other } = yield* ask((yield* newShop).key, "/api/v1/batches")
+      assert.deepStrictEqual(other, [])
     }))
 
   it.effect("keep their refunds from everybody else until they are over", () =>

@@ -15,7 +15,7 @@ const day = 86_400
 describe("a batch that nobody gives out", () => {
   it("waits 7 days for people, and a day for a wallet", () => {
     const batch = batchOf(2, 2)
-    assert.deepStrictEqual([batch.dueAt, expiresAt(batch)], [7 * day, 7 * day])
+    assert.deepStrictEqual([batch.dueAt, expiresAt(batch, statusOf(batch))], [7 * day, 7 * day])
     const once = after(batch, { _tag: "Approve", approval: { ...approval("ada"), at: day } }, day)
     assert.strictEqual(once.dueAt, 8 * day)
     const ready = after(once, { _tag: "Approve", approval: { ...approval("grace"), at: 2 * day } }, 2 * day)
@@ -31,7 +31,7 @@ describe("a batch that nobody gives out", () => {
   it("is not over while a wallet has a part of it, and is a day after that has lapsed", () => {
     const ready = after(batchOf(2), { _tag: "Approve", approval: approval("ada") })
     const out = after(ready, { _tag: "Export", part: 1, export: exportOf("eip5792", 300, 1n) }, 60)
-    assert.isNull(expiresAt(out))
+    assert.isNull(expiresAt(out, statusOf(out)))
     assert.strictEqual(after(out, { _tag: "Expire" }, 9 * day), out)
     const search = { executions: [], searchedTo: 9n, isOver: true }
     const lapsed = after(out, { _tag: "Observe", part: 1, search }, 400)

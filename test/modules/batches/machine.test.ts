@@ -35,6 +35,25 @@ describe("people", () => {
   })
 })
 
+describe("a look at the chain", () => {
+  it("that finds nothing new moves the time of the next one, and shows no change", () => {
+    const ready = after(batchOf(2), { _tag: "Approve", approval: approval("ada") }, 10)
+    const out = after(ready, { _tag: "Export", part: 1, export: exportOf("csv", null, 1n) }, 20)
+    const looked = after(
+      out,
+      { _tag: "Observe", part: 1, search: { executions: [], searchedTo: 9n, isOver: false } },
+      30
+    )
+    assert.deepStrictEqual([looked.updatedAt, looked.parts[0]!.searchedTo, looked.dueAt], [20, 9n, 35])
+    const search = { executions: [transferTo(looked, 0, false)], searchedTo: 9n, isOver: false }
+    const seen = after(looked, { _tag: "Observe", part: 1, search }, 40)
+    assert.deepStrictEqual([seen.updatedAt, seen.lines[0]!.status], [40, "seen"])
+    assert.strictEqual(after(seen, { _tag: "Observe", part: 1, search }, 50).updatedAt, 40)
+    const gone = { executions: [], searchedTo: 9n, isOver: false }
+    assert.strictEqual(after(seen, { _tag: "Observe", part: 1, search: gone }, 60).updatedAt, 60)
+  })
+})
+
 /** A chain that has one wallet's executions of one part; the newest blocks are not final. */
 interface Model {
   readonly height: bigint
