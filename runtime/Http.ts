@@ -243,7 +243,7 @@ export const revocableAs = ({ credential, kind, membership, session }: Grant): s
 }
 
 /** Limits of calls per address (modules/docs/reference/rate-limits.md#the-limits), as the settings name them. */
-export type AddressLimit = "anonymous" | "badge" | "claim" | "document" | "nonce" | "page" | "payor"
+export type AddressLimit = "anonymous" | "badge" | "claim" | "document" | "link" | "nonce" | "page" | "payor"
 
 /** The limit {@link Anonymous} holds a group or an endpoint to. */
 export const AddressLimitOf = Context.Reference<AddressLimit>("tillwire/runtime/Http/AddressLimitOf", {

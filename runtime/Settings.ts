@@ -210,6 +210,11 @@ export const SettingsSchema = Schema.Struct({
        * needs more tries tokens.
        */
       claimPerMinute: byDefault(CallLimit, 20),
+      /**
+       * For public pages of payment links from one address. Default 20: a payor needs two, and who needs more tries
+       * codes.
+       */
+      linkPerMinute: byDefault(CallLimit, 20),
       /** For the reference, the guides and `/openapi.json` from one address. Default 120. */
       documentPerMinute: byDefault(CallLimit, 120),
       /**

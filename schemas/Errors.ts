@@ -89,6 +89,7 @@ const table = {
   CART_ITEM_NOT_FOUND: [404, "No such item in this cart"],
   EXCEPTION_NOT_FOUND: [404, "No such exception"],
   REFUND_NOT_FOUND: [404, "No such refund"],
+  PAYMENT_LINK_NOT_FOUND: [404, "No such payment link"],
   TOKEN_NOT_FOUND: [404, "No such token"],
   QUOTE_NOT_FOUND: [404, "No such quote"],
   WEBHOOK_NOT_FOUND: [404, "No such webhook endpoint"],

@@ -124,6 +124,11 @@ export type PasskeyId = typeof PasskeyId.Type
 export const RefundId = prefixedId("re").pipe(Schema.brand("RefundId"))
 export type RefundId = typeof RefundId.Type
 
+/** A payment link (modules/docs/reference/payment-links.md). */
+export const PaymentLinkId = prefixedId("plink").pipe(Schema.brand("PaymentLinkId"))
+export type PaymentLinkId = typeof PaymentLinkId.Type
+export const isPaymentLinkId = Schema.is(PaymentLinkId)
+
 export const BatchId = prefixedId("bat").pipe(Schema.brand("BatchId"))
 export type BatchId = typeof BatchId.Type
 

@@ -30,6 +30,7 @@ const limitsOf = ({ limits }: Pick<SettingsValue, "limits">): Readonly<Record<Li
   nonce: limits.noncePerMinute,
   page: limits.pagePerMinute,
   claim: limits.claimPerMinute,
+  link: limits.linkPerMinute,
   document: limits.documentPerMinute,
   badge: limits.badgePerMinute,
   endpoint: endpointPerMinute

@@ -12,6 +12,7 @@ export const generousLimits: SettingsValue["limits"] = {
   noncePerMinute: 10_000_000,
   pagePerMinute: 10_000_000,
   claimPerMinute: 10_000_000,
+  linkPerMinute: 10_000_000,
   documentPerMinute: 10_000_000,
   badgePerMinute: 10_000_000,
   connectionsPerAddress: 10_000_000

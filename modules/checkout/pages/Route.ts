@@ -6,7 +6,7 @@ import { attribute, type Html, html, walletUrl } from "../../../runtime/pages/Ht
 import { isolate, shorten } from "./Names.ts"
 import { addressField, button, field, form, mutedText, note, pageUrl } from "./Elements.ts"
 import { browserWallets } from "./BrowserWallets.ts"
-import { qr } from "./Qr.ts"
+import { qr } from "../../../runtime/pages/Qr.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
 
 type Address = NonNullable<View["address"]>

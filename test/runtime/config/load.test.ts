@@ -61,6 +61,7 @@ describe("a config", () => {
           noncePerMinute: 10,
           pagePerMinute: 300,
           claimPerMinute: 20,
+          linkPerMinute: 20,
           documentPerMinute: 120,
           badgePerMinute: 1_000
         },

@@ -1,6 +1,6 @@
 /** QR codes as SVG: one path of horizontal runs, drawn once for each text. */
 import { encode } from "uqr"
-import { type Html, html } from "../../../runtime/pages/Html.ts"
+import { type Html, html } from "./Html.ts"
 
 /** Codes kept, of some 3 KB each: a payor's page is drawn again with the same one. */
 const cacheCapacity = 256
