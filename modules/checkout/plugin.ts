@@ -15,6 +15,15 @@ import { CheckoutApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { claimHandlers } from "./handlers/Claims.ts"
 
+export { accentCss } from "./pages/Accent.ts"
+export { heading, mutedText, note } from "./pages/Elements.ts"
+export { languages } from "./pages/Languages.ts"
+export { document, languageForm, logoOf } from "./pages/Page.ts"
+export { isCrossSite, languageFor, pageHeaders, readLanguageChoice, styleHash } from "./pages/PageRequest.ts"
+export { makeResponses, type Responses } from "./pages/Responses.ts"
+export { css } from "./pages/Style.ts"
+export { joinSentences, type Texts } from "./pages/Texts.ts"
+
 export const plugin = Plugin.make({
   name: "checkout",
   slot: "modules",

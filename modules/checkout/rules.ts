@@ -1,6 +1,7 @@
 /** What the payment page shows: pure rules over the bodies that the payor's API answers. */
 import { descriptorOf, type Network } from "../../schemas/Network.ts"
 import { isCounted } from "../../schemas/Payment.ts"
+import { paymentLinkOf } from "../../schemas/PaymentLink.ts"
 import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
 
@@ -51,10 +52,13 @@ export const restartWindowSeconds = 604_800
  */
 const leastLifetimeMillis = 60_000
 
-/** Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. */
+/**
+ * Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. An
+ * invoice of a payment link is begun anew at its link, which counts how many there may be.
+ */
 export const canRestart = ({ invoice, payments }: Aggregate, isAllowed: boolean, now: number): boolean =>
   isAllowed && invoice.status === "expired" && invoice.type === "standard" && payments.length === 0 &&
-  now < invoice.expiresAt + restartWindowSeconds
+  now < invoice.expiresAt + restartWindowSeconds && paymentLinkOf(invoice.metadata) === null
 
 /** A new invoice that asks for the same as one that ended, for as long, under the merchant's settings of today. */
 export const replacementFor = (original: InvoiceState): NewInvoice => ({

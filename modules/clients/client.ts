@@ -19,6 +19,7 @@ import { ExportsApi } from "../exports/api.ts"
 import { IdentityApi } from "../identity/api.ts"
 import { InvoicesApi } from "../invoices/api.ts"
 import { LedgerApi } from "../ledger/api.ts"
+import { LinksApi } from "../links/api.ts"
 import { MetricsApi } from "../metrics/api.ts"
 import { NetworksApi } from "../networks/api.ts"
 import { PaymentsApi } from "../payments/api.ts"
@@ -51,6 +52,7 @@ export const TillwireApi = HttpApi.make("tillwire")
   .addHttpApi(TokensApi)
   .addHttpApi(WalletsApi)
   .addHttpApi(InvoicesApi)
+  .addHttpApi(LinksApi)
   .addHttpApi(QuotesApi)
   .addHttpApi(NetworksApi)
   .addHttpApi(PaymentsApi)

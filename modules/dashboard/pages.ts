@@ -5,6 +5,7 @@ import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
 import { keys } from "./pages/Keys.ts"
 import { limits } from "./pages/Limits.ts"
+import { link, links, newLink } from "./pages/Links.ts"
 import { overview } from "./pages/Overview.ts"
 import type { Page } from "./pages/Page.ts"
 import { payment } from "./pages/Payment.ts"
@@ -25,6 +26,9 @@ export const pages: ReadonlyArray<Page> = [
   payment,
   newRefund,
   todo,
+  links,
+  newLink,
+  link,
   refunds,
   refund,
   batches,

@@ -15,6 +15,7 @@ export type SectionName =
   | "overview"
   | "payments"
   | "todo"
+  | "links"
   | "refunds"
   | "collect"
   | "batches"
@@ -43,6 +44,7 @@ export const sections: ReadonlyArray<Section> = [
   section("overview", null, "payments:read", "/api/v1/invoices"),
   section("payments", null, "payments:read", "/api/v1/invoices"),
   section("todo", null, "payments:read", "/api/v1/exceptions"),
+  section("links", null, "payments:read", "/api/v1/payment-links"),
   section("refunds", "money", "payments:read", "/api/v1/refunds"),
   section("collect", "money", "batches:read", "/api/v1/collectable"),
   section("batches", "money", "batches:read", "/api/v1/batches"),

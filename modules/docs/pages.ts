@@ -17,6 +17,7 @@ export interface Guide {
 export const guideNames = [
   "quickstart",
   "payment-page",
+  "payment-links",
   "selling",
   "states",
   "webhooks",
@@ -44,6 +45,7 @@ export type GuideName = (typeof guideNames)[number]
 export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
   "payment-page": "What your customer sees, in their language and under your brand, and how to build your own.",
+  "payment-links": "A page by which anybody pays you: in a message, behind a button, on a poster.",
   selling: "Retailer goods for crypto: a price, an address, one invoice, and carts.",
   states: "What an invoice and a payment can become, and what each change tells.",
   webhooks: "Receive events, verify that they are ours, and get back what you missed.",
@@ -104,6 +106,7 @@ export const ruleNames = [
   "exports",
   "audit",
   "search",
+  "payment-links",
   "roles",
   "dashboard",
   "team",
@@ -152,6 +155,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   metrics: "A merchant's figures over time.",
   exports: "Files of invoices, payments, refunds and receipts: columns, escaping, limits.",
   customers: "What is kept of a person, for how long, and how it is exported and erased.",
+  "payment-links": "Pages by which anybody can pay, without a program: codes, limits, what is counted.",
   search: "One field for ids, transactions, addresses, amounts and customers.",
   audit: "Who did what about money, and the chain that shows changes.",
   dashboard: "The merchant's work in a browser: pages, sign-in, cookies, forms.",

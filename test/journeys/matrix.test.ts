@@ -115,6 +115,8 @@ const resources = (town: Tenants["Service"]): Readonly<Record<string, () => Effe
         })
         return made.data.id
       }),
+    payment_link: () =>
+      Effect.map(merchant("/api/v1/payment-links", { title: "Workshop", amount_usd: 5 }), ({ data }) => data.id),
     event: () => Effect.map(paid, ({ event_ids: [id] }) => id),
     commerce_event: () =>
       Effect.gen(function*() {

@@ -35,11 +35,19 @@ const moneyModules: ReadonlyArray<string> = [
   "screening"
 ]
 
+/** Ways for payors to begin a payment themselves. */
+const payorModules: ReadonlyArray<string> = ["links"]
+
 /** Who does what for a merchant, beside its one owner. */
 const peopleModules: ReadonlyArray<string> = ["team"]
 
 /** Modules that the service starts without. */
-export const removableModules: ReadonlyArray<string> = [...optionalModules, ...moneyModules, ...peopleModules]
+export const removableModules: ReadonlyArray<string> = [
+  ...optionalModules,
+  ...moneyModules,
+  ...payorModules,
+  ...peopleModules
+]
 
 /**
  * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes

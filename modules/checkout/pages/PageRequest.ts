@@ -110,6 +110,10 @@ const simulatedPayments: Readonly<Record<string, SimulatedPayment>> = {
 /** Characters of an address, at most: those of Cardano have 103 and more. What is longer is none. */
 export const maximumAddressLength = 200
 
+/** The language that a form chooses: exactly one that a page can be had in; null: none. */
+export const readLanguageChoice = (locale: string): string | null =>
+  negotiate([locale])?.locale === locale ? locale : null
+
 /** What a form's fields ask for; null where they are no form of ours, or a field stands twice. */
 export const readFormAction = (form: URLSearchParams): FormAction | null => {
   const fields = new Map(form)
@@ -129,8 +133,8 @@ export const readFormAction = (form: URLSearchParams): FormAction | null => {
       return what === undefined ? null : { _tag: "Simulate", what }
     }
     case "language": {
-      const texts = negotiate([field("lang")])
-      return texts?.locale === field("lang") ? { _tag: "Language", locale: texts.locale } : null
+      const locale = readLanguageChoice(field("lang"))
+      return locale === null ? null : { _tag: "Language", locale }
     }
     case "sent": {
       const txHash = field("hash")
@@ -163,7 +167,7 @@ export const readClaimForm = (form: URLSearchParams): ClaimForm | null => {
   const field = (name: string): string => (fields.get(name) ?? "").trim()
   const [address, memo] = [field("address"), field("memo")]
   const locale = field("action") === "language" ? field("lang") : null
-  if (locale !== null && negotiate([locale])?.locale !== locale) return null
+  if (locale !== null && readLanguageChoice(locale) === null) return null
   const name = locale === null ? claimActions.get(field("action")) : "open"
   if (name === undefined || address.length > maximumAddressLength || memo.length > maximumAddressLength) return null
   return {

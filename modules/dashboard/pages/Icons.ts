@@ -5,6 +5,7 @@ const paths = {
   overview: "M4 11 12 4l8 7v9h-5v-6H9v6H4z",
   payments: "M8 6h12M8 12h12M8 18h12M4 6h.01M4 12h.01M4 18h.01",
   todo: "M12 3 2 20h20zM12 10v4m0 3v.01",
+  links: "M10 13a4 4 0 0 0 6 .5l3-3a4 4 0 0 0-6-6l-1 1M14 11a4 4 0 0 0-6-.5l-3 3a4 4 0 0 0 6 6l1-1",
   refunds: "M9 7 4 12l5 5M4 12h11a5 5 0 0 1 0 10h-2",
   collect: "M12 3v10m0 0-4-4m4 4 4-4M4 15v5h16v-5",
   batches: "M4 7l8-4 8 4-8 4zM4 12l8 4 8-4M4 17l8 4 8-4",

@@ -276,6 +276,11 @@ export const requestErrors = {
     fix: "Send an `id` of `GET /api/v1/refunds`.",
     example: [get(`/api/v1/refunds/re_${noSuchId}`)]
   },
+  PAYMENT_LINK_NOT_FOUND: {
+    cause: "No payment link of yours has this id in this environment.",
+    fix: "Send an `id` of `GET /api/v1/payment-links`.",
+    example: [get(`/api/v1/payment-links/plink_${noSuchId}`)]
+  },
   TOKEN_NOT_FOUND: {
     cause: "The catalogue has no token with this id in this environment.",
     fix: "Send an `id` of `GET /api/v1/merchant/tokens`.",

@@ -60,6 +60,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   CART_ITEM_NOT_FOUND: "checkout#carts",
   EXCEPTION_NOT_FOUND: "exceptions#calls",
   REFUND_NOT_FOUND: "refunds#calls",
+  PAYMENT_LINK_NOT_FOUND: "payment-links#calls",
   TOKEN_NOT_FOUND: "tokens#token-ids",
   QUOTE_NOT_FOUND: "quotes#calls",
   WEBHOOK_NOT_FOUND: "webhooks#who-manages-an-endpoint",

@@ -154,11 +154,16 @@ describe("a visit to the payment page", () => {
   })
 
   it("may begin anew what ended with nothing received, for seven days, where the merchant lets it", () => {
-    const invoice = { status: "expired", type: "standard", expiresAt: 1_000, createdAt: 400 } as never
+    const invoice = { status: "expired", type: "standard", expiresAt: 1_000, createdAt: 400, metadata: {} } as never
     const ended = { invoice, payments: [], exceptions: [] }
     assert.isTrue(canRestart(ended, true, 1_000 + restartWindowSeconds - 1))
     assert.isFalse(canRestart(ended, true, 1_000 + restartWindowSeconds))
     assert.isFalse(canRestart(ended, false, 1_000))
+    const ofLink = { payment_link: "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10" }
+    assert.isFalse(
+      canRestart({ ...ended, invoice: { ...ended.invoice as object, metadata: ofLink } as never }, true, 1_000),
+      "a payment link counts its invoices, so it makes them itself"
+    )
     assert.isFalse(canRestart({ ...ended, payments: [{} as never] }, true, 1_000))
     for (const change of [{ status: "unpaid" }, { status: "canceled" }, { type: "commerce" }]) {
       assert.isFalse(canRestart({ ...ended, invoice: { ...invoice as object, ...change } as never }, true, 1_000))
