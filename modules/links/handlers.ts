@@ -64,8 +64,8 @@ const readAmount = (body: NewPaymentLink): LinkAmount | PublicError => {
     const amount = readInvoiceAmount(sent)
     return typeof amount === "string" ? amountError(amount, sent) : { kind: "fixed", amount }
   }
-  const minimum = BigInt(body.minimum_amount ?? Number(minimumInvoiceAmount))
-  const maximum = BigInt(body.maximum_amount ?? Number(maximumInvoiceAmount))
+  const minimum = body.minimum_amount == null ? minimumInvoiceAmount : BigInt(body.minimum_amount)
+  const maximum = body.maximum_amount == null ? maximumInvoiceAmount : BigInt(body.maximum_amount)
   const fault = boundsFault(minimum, maximum)
   return fault === null
     ? { kind: "open", minimum: usdMillis(minimum), maximum: usdMillis(maximum) }

@@ -75,7 +75,7 @@ export interface LinkVisit extends CountedLink {
 }
 
 /** What became of the wish to pay. */
-export type Beginning =
+export type PaymentStart =
   | { readonly _tag: "Invoice"; readonly invoice: InvoiceState }
   | { readonly _tag: "Obstacle"; readonly obstacle: Obstacle }
 
@@ -118,7 +118,7 @@ export class PaymentLinks extends Context.Service<PaymentLinks, {
     amount: UsdMillis,
     locale: string,
     cause: CommitCause
-  ) => Effect.Effect<Beginning, PublicError>
+  ) => Effect.Effect<PaymentStart, PublicError>
 }>()("tillwire/modules/links/PaymentLinks") {
   /** `invoicesPerHour`: that one address may have made. */
   static readonly layerOf = (invoicesPerHour: number) =>
@@ -307,9 +307,9 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
     const { environment, id, merchantId } = link
     const { counts, now } = yield* countedLink(link)
     const open = yield* findOpenInvoice(context, link, hashOf(visit), now)
-    if (open !== null && open.amount === amount) return { _tag: "Invoice", invoice: open } satisfies Beginning
+    if (open !== null && open.amount === amount) return { _tag: "Invoice", invoice: open } satisfies PaymentStart
     const obstacle = obstacleTo(link, counts, now)
-    if (obstacle !== null) return { _tag: "Obstacle", obstacle } satisfies Beginning
+    if (obstacle !== null) return { _tag: "Obstacle", obstacle } satisfies PaymentStart
     const createdAt = yield* nowSeconds
     const source = hashOfAddress(address, "utf8")
     yield* checkSource(source, createdAt)
@@ -338,7 +338,7 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
       linkInvoiceWrite({ merchantId, invoiceId, linkId: id, visit: hashOf(visit), source, createdAt })
     ]
     yield* invoices.createWith(draft, { writes, events: [] }, cause, undefined).pipe(dieOnReplay)
-    return { _tag: "Invoice", invoice: draft.invoice } satisfies Beginning
+    return { _tag: "Invoice", invoice: draft.invoice } satisfies PaymentStart
   })
 
   const begin: PaymentLinks["Service"]["begin"] = Effect.fnUntraced(function*(code, ...rest) {
