@@ -28,6 +28,8 @@ type Headers = Readonly<Record<string, string>>
 
 class Deployed extends Context.Service<Deployed, {
   readonly service: Service
+  /** One more instance on the same database. */
+  readonly twin: Service
   readonly jwt: Headers
   readonly key: Headers
   readonly commerceKey: Headers
@@ -46,7 +48,12 @@ class Deployed extends Context.Service<Deployed, {
       const modules = config.modules.map((entry: { readonly use: string }) =>
         entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry
       )
-      const service = yield* startService({ directory: yield* temporaryDirectory, config: { ...config, modules } })
+      const start = Effect.flatMap(
+        temporaryDirectory,
+        (directory) => startService({ directory, config: { ...config, modules } })
+      )
+      const service = yield* start
+      const twin = yield* start
       const merchant = Effect.gen(function*() {
         const session = yield* signIn(service, privateKeyToAccount(generatePrivateKey()))
         const jwt = { authorization: `Bearer ${session.access_token}` }
@@ -61,7 +68,7 @@ class Deployed extends Context.Service<Deployed, {
       const branding = { name: "Blue Bottle Store", accent: "#0a7a4b", support_email: "help@shop.example" }
       const settings = { method: "PATCH", headers: one.key, body: { branding } }
       assertStatus(200, yield* service.call("/api/v1/merchant/settings", settings))
-      return { ...one, service, stranger: (yield* merchant).key }
+      return { ...one, service, twin, stranger: (yield* merchant).key }
     })
   )
 }
@@ -105,12 +112,14 @@ const invoicesOf = ({ id }: Link) =>
   )
 
 /** A browser without a script: its address, its cookie, and what it sends. */
-const newBrowser = (more: { readonly address?: string; readonly refusesCookies?: boolean } = {}) => {
-  const { address = newAddress(), refusesCookies = false } = more
+const newBrowser = (
+  more: { readonly address?: string; readonly refusesCookies?: boolean; readonly asksTwin?: boolean } = {}
+) => {
+  const { address = newAddress(), asksTwin = false, refusesCookies = false } = more
   let cookie = ""
   const ask = Effect.fnUntraced(function*(path: string, sent: TestRequest = {}) {
-    const { service } = yield* Deployed
-    const answer = yield* service.call(path, {
+    const { service, twin } = yield* Deployed
+    const answer = yield* (asksTwin ? twin : service).call(path, {
       ...sent,
       headers: { "x-forwarded-for": address, ...(cookie === "" ? {} : { cookie }), ...sent.headers }
     })
@@ -203,12 +212,13 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "2 minutes" })("a pa
       assert.notStrictEqual(invoiceIn(yield* cookieless.ask(wide.path, form)), invoiceIn(pressed[0]!))
     }))
 
-  it.effect("gives 50 payors at once no more places than it has, and an invoice that ends gives its own back", () =>
+  it.effect("gives 50 payors at two instances no more places than it has, and an invoice that ends gives its own back", () =>
     Effect.gen(function*() {
       const link = yield* makeLink({ maximum_payments: 5 })
-      const pressed = yield* Effect.all(Array.from({ length: 50 }, () => newBrowser().press(link)), {
-        concurrency: "unbounded"
-      })
+      const pressed = yield* Effect.all(
+        Array.from({ length: 50 }, (_, index) => newBrowser({ asksTwin: index % 2 === 1 }).press(link)),
+        { concurrency: "unbounded" }
+      )
       const invoices = yield* invoicesOf(link)
       assert.lengthOf(invoices, 5)
       const led = pressed.filter(({ headers }) => headers.location?.startsWith("/shop/pay/") === true)
