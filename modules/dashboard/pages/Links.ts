@@ -129,9 +129,11 @@ export const newLink: Page = {
   path: "links/new",
   right: "invoices:write",
   route: "/api/v1/payment-links",
-  render: (visit) => {
+  render: Effect.fnUntraced(function*(visit) {
     const { texts: { links: words, sections } } = visit
-    return Effect.succeed({
+    // The empty form calls nothing that would refuse.
+    if (!visit.may("invoices:write")) return yield* publicError("PERMISSION_DENIED")
+    return {
       title: words.newLink,
       trail: { text: sections.links, path: "links" },
       body: card(
@@ -150,8 +152,8 @@ export const newLink: Page = {
           }<div class="row end"><button class="main">${words.make}</button></div></div>`
         )
       )
-    })
-  },
+    }
+  }),
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
       const [description, amount] = [sentText(sent, "description"), sentText(sent, "amount_usd")]

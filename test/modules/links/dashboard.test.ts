@@ -143,6 +143,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("payment links 
       assert.notInclude(shown.text, "Turn off")
       const forged = yield* send(service, viewer, `${home}/links/${id}`, { action: "off", form_key: randomUUID() })
       assert.strictEqual(forged.status, 403)
+      assert.strictEqual((yield* see(`${home}/links/new`)).status, 403)
       const creation = { action: "create", form_key: randomUUID(), title: "x", amount_usd: "1" }
       assert.strictEqual((yield* send(service, viewer, `${home}/links/new`, creation)).status, 403)
       const missing = yield* see(`${home}/links/plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10`)

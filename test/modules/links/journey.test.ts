@@ -328,7 +328,9 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "2 minutes" })("a pa
           [commerceKey, "", 403]
         ] as const
       ) {
-        assert.strictEqual((yield* service.call(`${api}/${link.id}${query}`, { headers })).status, status)
+        const refused = yield* service.call(`${api}/${link.id}${query}`, { headers })
+        const { error } = assertStatus(status, refused)
+        assert.strictEqual(error.code, status === 404 ? "PAYMENT_LINK_NOT_FOUND" : "SCOPE_MISMATCH")
         if (query === "") {
           const change = { method: "PATCH", headers: { ...headers, "idempotency-key": randomUUID() }, body }
           assert.strictEqual((yield* service.call(`${api}/${link.id}`, change)).status, status)
