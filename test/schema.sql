@@ -997,6 +997,51 @@ CREATE INDEX balance_transactions_newest ON public.balance_transactions USING bt
 
 CREATE INDEX invoice_payments_unbooked ON public.invoice_payments USING btree (id) WHERE ((balance_transaction_id IS NULL) AND (status <> 'reverted'::text));
 
+-- modules/links
+
+CREATE TABLE payment_link_invoices (
+  merchant_id integer NOT NULL,
+  invoice_id uuid NOT NULL,
+  version bigint NOT NULL,
+  link_id text NOT NULL,
+  visit text NOT NULL,
+  source text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT payment_link_invoices_pkey PRIMARY KEY (merchant_id, invoice_id)
+);
+
+CREATE TABLE payment_links (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  code text NOT NULL,
+  title text NOT NULL,
+  description text,
+  amount bigint,
+  minimum_amount bigint,
+  maximum_amount bigint,
+  maximum_payments integer,
+  expires_at bigint,
+  is_active boolean NOT NULL,
+  created_at bigint NOT NULL,
+  updated_at bigint NOT NULL,
+  CONSTRAINT payment_links_check CHECK (((amount IS NULL) = (minimum_amount IS NOT NULL))),
+  CONSTRAINT payment_links_check1 CHECK (((amount IS NULL) = (maximum_amount IS NOT NULL))),
+  CONSTRAINT payment_links_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT payment_links_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE INDEX payment_link_invoices_by_age ON public.payment_link_invoices USING btree (created_at);
+
+CREATE INDEX payment_link_invoices_by_source ON public.payment_link_invoices USING btree (source, created_at);
+
+CREATE INDEX payment_link_invoices_by_visit ON public.payment_link_invoices USING btree (merchant_id, link_id, visit);
+
+CREATE UNIQUE INDEX payment_links_by_code ON public.payment_links USING btree (code);
+
+CREATE INDEX payment_links_newest ON public.payment_links USING btree (merchant_id, environment, id);
+
 -- modules/payments
 
 CREATE TABLE payor_contacts (

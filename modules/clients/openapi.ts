@@ -2076,6 +2076,54 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/payment-links": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List payment links, newest first
+         * @description Those of one environment, with how often each was paid. A cursor is the id of a payment link.
+         */
+        get: operations["payment-links.list"];
+        put?: never;
+        /**
+         * Create a payment link
+         * @description A page at `url` by which anybody can pay you. Its button makes an invoice whose metadata names the link as `payment_link`; opening the page makes none.
+         */
+        post: operations["payment-links.create"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/payment-links/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Retrieve a payment link
+         * @description With how often it was paid, and how many payors are at it.
+         */
+        get: operations["payment-links.retrieve"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Turn a payment link off or on
+         * @description Off, its page says that it is closed, and its open invoices stay payable. What it asks for never changes: make another link.
+         */
+        patch: operations["payment-links.change"];
+        trace?: never;
+    };
     "/api/v1/metrics": {
         parameters: {
             query?: never;
@@ -8463,6 +8511,24 @@ export interface components {
             /** @constant */
             receiver_override_enable?: false;
         };
+        /**
+         * @example {
+         *       "title": "Workshop",
+         *       "amount_usd": "49.99",
+         *       "maximum_payments": 20
+         *     }
+         */
+        NewPaymentLink: {
+            /** @description What is paid for: the payor reads it. It is the title of each invoice. */
+            title: string;
+            description?: string | null;
+            amount?: number | null;
+            amount_usd?: (number | string) | null;
+            minimum_amount?: number | null;
+            maximum_amount?: number | null;
+            maximum_payments?: number | null;
+            expires_at?: number | null;
+        };
         NewPurchase: {
             customer_id?: string | null;
             wallet_address?: string | null;
@@ -9037,6 +9103,41 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["Passkey"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *         "object": "payment_link",
+         *         "merchant_id": 123,
+         *         "environment": "devnet",
+         *         "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+         *         "status": "active",
+         *         "title": "Workshop",
+         *         "description": null,
+         *         "amount": 49990,
+         *         "amount_decimal": "49.990",
+         *         "amount_unit": "usd_millis",
+         *         "minimum_amount": null,
+         *         "minimum_amount_decimal": null,
+         *         "maximum_amount": null,
+         *         "maximum_amount_decimal": null,
+         *         "maximum_payments": 20,
+         *         "payment_count": 3,
+         *         "open_count": 1,
+         *         "amount_paid": 149970,
+         *         "amount_paid_decimal": "149.970",
+         *         "expires_at": null,
+         *         "created_at": 1766320000,
+         *         "updated_at": 1766320000
+         *       }
+         *     }
+         */
+        OnePaymentLink: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["PaymentLink"];
         };
         /**
          * @example {
@@ -9688,6 +9789,105 @@ export interface components {
                 ws_url: string;
                 /** @example 1766320496 */
                 expires_at: number;
+            };
+        };
+        PaymentLink: {
+            /** @example plink_550e8400-e29b-41d4-a716-446655440000 */
+            id: string;
+            /** @constant */
+            object: "payment_link";
+            /** @example 123 */
+            merchant_id: number;
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description The public page. Whoever has it can begin to pay. */
+            url: string;
+            /**
+             * @description `completed`: it was paid `maximum_payments` times. Only `active` links can be paid.
+             * @enum {string}
+             */
+            status: "active" | "inactive" | "expired" | "completed";
+            title: string;
+            description: string | null;
+            amount: number | null;
+            amount_decimal: string | null;
+            /** @constant */
+            amount_unit: "usd_millis";
+            minimum_amount: number | null;
+            minimum_amount_decimal: string | null;
+            maximum_amount: number | null;
+            maximum_amount_decimal: string | null;
+            maximum_payments: number | null;
+            /** @description Invoices of the link that are paid. */
+            payment_count: number;
+            /** @description Invoices of the link that can be paid still. Each keeps a place of `maximum_payments`. */
+            open_count: number;
+            /**
+             * @description What came for all its invoices together.
+             * @example 49990
+             */
+            amount_paid: number;
+            /** @example 49.990 */
+            amount_paid_decimal: string;
+            expires_at: number | null;
+            /** @example 1766320496 */
+            created_at: number;
+            /** @example 1766320496 */
+            updated_at: number;
+        };
+        /**
+         * @example {
+         *       "active": false
+         *     }
+         */
+        PaymentLinkChange: {
+            /** @description false: nobody can begin to pay; open invoices stay payable. */
+            active: boolean;
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "object": "payment_link",
+         *             "merchant_id": 123,
+         *             "environment": "devnet",
+         *             "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+         *             "status": "active",
+         *             "title": "Workshop",
+         *             "description": null,
+         *             "amount": 49990,
+         *             "amount_decimal": "49.990",
+         *             "amount_unit": "usd_millis",
+         *             "minimum_amount": null,
+         *             "minimum_amount_decimal": null,
+         *             "maximum_amount": null,
+         *             "maximum_amount_decimal": null,
+         *             "maximum_payments": 20,
+         *             "payment_count": 3,
+         *             "open_count": 1,
+         *             "amount_paid": 149970,
+         *             "amount_paid_decimal": "149.970",
+         *             "expires_at": null,
+         *             "created_at": 1766320000,
+         *             "updated_at": 1766320000
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        PaymentLinkList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["PaymentLink"][];
+                has_more: boolean;
             };
         };
         /**
@@ -12644,11 +12844,7 @@ export interface components {
                 "application/json": components["schemas"]["WrappedError"];
             };
         };
-        /**
-         * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
-         *
-         *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
-         */
+        /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
         Wrapped409: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -13265,25 +13461,7 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -13376,7 +13554,29 @@ export interface operations {
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -14818,7 +15018,29 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -14959,7 +15181,29 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15192,7 +15436,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15291,7 +15557,29 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -15392,7 +15680,29 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -16127,25 +16437,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -16281,25 +16573,7 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -16392,7 +16666,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -23335,7 +23631,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -23869,25 +24187,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -25027,7 +25327,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -26575,7 +26897,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27210,7 +27554,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27428,7 +27794,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -27582,7 +27970,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -28618,7 +29028,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -28934,25 +29366,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -29115,25 +29529,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30019,25 +30415,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30314,25 +30692,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30459,25 +30819,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30604,25 +30946,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -30725,6 +31049,618 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "payment-links.list": {
+        parameters: {
+            query?: {
+                /** @description Default: the caller's own. */
+                environment?: "devnet" | "mainnet";
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description PaymentLinkList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "object": "payment_link",
+                     *             "merchant_id": 123,
+                     *             "environment": "devnet",
+                     *             "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+                     *             "status": "active",
+                     *             "title": "Workshop",
+                     *             "description": null,
+                     *             "amount": 49990,
+                     *             "amount_decimal": "49.990",
+                     *             "amount_unit": "usd_millis",
+                     *             "minimum_amount": null,
+                     *             "minimum_amount_decimal": null,
+                     *             "maximum_amount": null,
+                     *             "maximum_amount_decimal": null,
+                     *             "maximum_payments": 20,
+                     *             "payment_count": 3,
+                     *             "open_count": 1,
+                     *             "amount_paid": 149970,
+                     *             "amount_paid_decimal": "149.970",
+                     *             "expires_at": null,
+                     *             "created_at": 1766320000,
+                     *             "updated_at": 1766320000
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["PaymentLinkList"];
+                };
+            };
+            /**
+             * @description `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "payment-links.create": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "title": "Workshop",
+                 *       "amount_usd": "49.99",
+                 *       "maximum_payments": 20
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPaymentLink"];
+            };
+        };
+        responses: {
+            /** @description OnePaymentLink */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "payment_link",
+                     *         "merchant_id": 123,
+                     *         "environment": "devnet",
+                     *         "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+                     *         "status": "active",
+                     *         "title": "Workshop",
+                     *         "description": null,
+                     *         "amount": 49990,
+                     *         "amount_decimal": "49.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "minimum_amount": null,
+                     *         "minimum_amount_decimal": null,
+                     *         "maximum_amount": null,
+                     *         "maximum_amount_decimal": null,
+                     *         "maximum_payments": 20,
+                     *         "payment_count": 3,
+                     *         "open_count": 1,
+                     *         "amount_paid": 149970,
+                     *         "amount_paid_decimal": "149.970",
+                     *         "expires_at": null,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OnePaymentLink"];
+                };
+            };
+            /**
+             * @description `INVALID_AMOUNT_FORMAT`: The amount cannot be read: send `amount` (integer usd_millis) or `amount_usd`, not both.
+             *
+             *     `INVALID_AMOUNT_RANGE`: The amount must be 10 to 1,000,000,000 usd_millis, that is $0.01 to $1,000,000.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "payment-links.retrieve": {
+        parameters: {
+            query?: {
+                /** @description Default: the caller's own. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OnePaymentLink */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "payment_link",
+                     *         "merchant_id": 123,
+                     *         "environment": "devnet",
+                     *         "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+                     *         "status": "active",
+                     *         "title": "Workshop",
+                     *         "description": null,
+                     *         "amount": 49990,
+                     *         "amount_decimal": "49.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "minimum_amount": null,
+                     *         "minimum_amount_decimal": null,
+                     *         "maximum_amount": null,
+                     *         "maximum_amount_decimal": null,
+                     *         "maximum_payments": 20,
+                     *         "payment_count": 3,
+                     *         "open_count": 1,
+                     *         "amount_paid": 149970,
+                     *         "amount_paid_decimal": "149.970",
+                     *         "expires_at": null,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OnePaymentLink"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `PAYMENT_LINK_NOT_FOUND`: No such payment link. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "payment-links.change": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT acts; default: the merchant's. A key acts in its own environment only. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "active": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["PaymentLinkChange"];
+            };
+        };
+        responses: {
+            /** @description OnePaymentLink */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "plink_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "payment_link",
+                     *         "merchant_id": 123,
+                     *         "environment": "devnet",
+                     *         "url": "https://pay.example/l/7x2mq9kd4rhw0b5t",
+                     *         "status": "active",
+                     *         "title": "Workshop",
+                     *         "description": null,
+                     *         "amount": 49990,
+                     *         "amount_decimal": "49.990",
+                     *         "amount_unit": "usd_millis",
+                     *         "minimum_amount": null,
+                     *         "minimum_amount_decimal": null,
+                     *         "maximum_amount": null,
+                     *         "maximum_amount_decimal": null,
+                     *         "maximum_payments": 20,
+                     *         "payment_count": 3,
+                     *         "open_count": 1,
+                     *         "amount_paid": 149970,
+                     *         "amount_paid_decimal": "149.970",
+                     *         "expires_at": null,
+                     *         "created_at": 1766320000,
+                     *         "updated_at": 1766320000
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OnePaymentLink"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `PAYMENT_LINK_NOT_FOUND`: No such payment link. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -31080,7 +32016,29 @@ export interface operations {
                 };
             };
             404: components["responses"]["Wrapped404"];
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -31771,25 +32729,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -31955,25 +32895,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -32062,25 +32984,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -32804,25 +33708,7 @@ export interface operations {
             };
             401: components["responses"]["Wrapped401"];
             403: components["responses"]["Wrapped403"];
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33584,7 +34470,29 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            409: components["responses"]["Wrapped409"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33735,25 +34643,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
@@ -33872,25 +34762,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            /** @description `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again. */
-            409: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    "Retry-After": components["headers"]["RetryAfterSometimes"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["WrappedError"];
-                };
-            };
+            409: components["responses"]["Wrapped409"];
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
