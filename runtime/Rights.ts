@@ -2,8 +2,10 @@
 import { Context, Effect } from "effect"
 import type { Principal } from "../schemas/Auth.ts"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
+import { rightsOfFilters } from "../schemas/EventRights.ts"
 import type { Environment } from "../schemas/Network.ts"
 import {
+  type Authority,
   freshProofSeconds,
   mayDo,
   permissionFor,
@@ -32,7 +34,7 @@ export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Rights/
  * `PERMISSION_DENIED`.
  */
 export const objectionToRight = (
-  caller: Principal,
+  caller: Authority & Pick<Principal, "kind">,
   right: Right,
   environment: Environment
 ): PublicError | undefined =>
@@ -50,6 +52,30 @@ export const objectionToRight = (
  * have them where real money is.
  */
 export const environmentOfBoth: Environment = "mainnet"
+
+/**
+ * Why a caller may not be told of the events that filters of types select, if so: `PERMISSION_DENIED`, on `param`.
+ * `environment` null: those of both are asked for, which takes what it takes where real money is.
+ */
+export const objectionToFilters = (
+  caller: Authority & Pick<Principal, "kind">,
+  filters: ReadonlyArray<string>,
+  environment: Environment | null,
+  param: string
+): PublicError | undefined => {
+  for (const right of rightsOfFilters(filters)) {
+    const objection = objectionToRight(caller, right, environment ?? environmentOfBoth)
+    if (objection === undefined) continue
+    const { details, message } = objection
+    const isOfBoth = environment === null && mayDo(caller, right, "devnet")
+    return publicError("PERMISSION_DENIED", {
+      message: isOfBoth ? `${message}. Name environment=devnet to read the events of devnet alone` : message,
+      param,
+      details
+    })
+  }
+  return undefined
+}
 
 /**
  * Why a caller must wait with what takes `right`, if so: `PERMISSION_DENIED`. `moneyFrom`: from when on it may move

@@ -1357,7 +1357,10 @@ CREATE TABLE stream_tickets (
   api_version text NOT NULL,
   credential text NOT NULL,
   revocable_as text NOT NULL,
+  kind text NOT NULL,
+  authority json NOT NULL,
   expires_at timestamp with time zone NOT NULL,
+  CONSTRAINT stream_tickets_kind_check CHECK ((kind = ANY (ARRAY['key'::text, 'wallet'::text]))),
   CONSTRAINT stream_tickets_pkey PRIMARY KEY (id),
   CONSTRAINT stream_tickets_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text])))
 );

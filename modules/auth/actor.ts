@@ -2,7 +2,6 @@
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
-import { nowSeconds } from "../../runtime/Clock.ts"
 import { Commit, type IdempotentCall } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
 import { Members } from "../../runtime/Members.ts"
@@ -19,7 +18,7 @@ import {
 } from "./actor/KeyChanges.ts"
 import { type KeyContext, type KeyName, requireMerchant } from "./actor/KeyContext.ts"
 import { createKey, createMerchant, createWithKeys, type KeyWithSecret } from "./actor/KeyCreation.ts"
-import { isOurs, keyPage, type KeyPageQuery, verifyKey } from "./actor/KeyReads.ts"
+import { isOurs, keyPage, type KeyPageQuery, usableKeys, verifyKey } from "./actor/KeyReads.ts"
 import { makeUseRecorder } from "./actor/UseRecorder.ts"
 import * as Repo from "./repo.ts"
 import type { ChildKeys, KeyRequest, KeyState, MerchantState, RevokedKey } from "./rules.ts"
@@ -88,7 +87,10 @@ export class Keys extends Context.Service<Keys, {
   readonly verify: (key: string) => Effect.Effect<Grant | null>
   /** Whether a key proves by its tag that it was made here, whatever has become of it. No look-up. */
   readonly isOurs: (key: string) => boolean
-  /** Those of the keys with these ids that are neither revoked nor expired. */
+  /**
+   * Those of the keys with these ids that are neither revoked nor expired and, where `keyWithAuthority` made an id,
+   * still may do just that.
+   */
   readonly usable: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
 }>()("tillwire/modules/auth/Keys") {
   static readonly layer = Layer.effect(
@@ -117,7 +119,7 @@ export class Keys extends Context.Service<Keys, {
         revoke: (name, childKeys, call, actor) => revokeKey(keys, name, childKeys, call, actor),
         verify: (text) => verifyKey(keys, text),
         isOurs: (text) => isOurs(keys, text),
-        usable: (ids) => Effect.flatMap(nowSeconds, (now) => repo.usable(ids, now))
+        usable: (ids) => usableKeys(keys, ids)
       })
     })
   )

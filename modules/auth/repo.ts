@@ -260,12 +260,13 @@ export const make = Effect.gen(function*() {
           AND made_by = ${person} ORDER BY created_at DESC, id DESC LIMIT ${maximumListed}`),
         (rows) => rows.map(({ id }) => id)
       ),
-    /** Those of `ids` that may be used at `nowSeconds`. */
-    usable: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<string>> =>
+    /** The keys of `ids` that may be used at `nowSeconds`. */
+    usable: (ids: ReadonlyArray<string>, nowSeconds: number): Effect.Effect<ReadonlyArray<KeyState>> =>
       Effect.map(
-        Effect.orDie(sql<{ id: string }>`SELECT id FROM api_keys WHERE id = ANY (${[...ids]}::text[])
-          AND status = 'active' AND (expires_at IS NULL OR expires_at > ${nowSeconds})`),
-        (rows) => rows.map(({ id }) => id)
+        Effect.orDie(sql<KeyRow>`SELECT k.*, NULL::bigint AS used_at FROM api_keys k
+          WHERE k.id = ANY (${[...ids]}::text[])
+          AND k.status = 'active' AND (k.expires_at IS NULL OR k.expires_at > ${nowSeconds})`),
+        (rows) => rows.map(keyOf)
       ),
     recordUses: (uses: ReadonlyArray<KeyUse>): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(

@@ -31,7 +31,8 @@ export class EventsGroup extends HttpApiGroup.make("events")
         type: Filter.annotate({
           description:
             "At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the "
-            + "opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`)."
+            + "opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`). Types take the "
+            + "right to read what they tell of; without `environment` on mainnet too."
         }),
         "created[gte]": Filter,
         "created[lte]": Filter,

@@ -5,7 +5,9 @@ import { EventBus } from "../../runtime/EventBus.ts"
 import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
+import { rightOfEvent } from "../../schemas/EventRights.ts"
 import { compareEventPositions, type EventPosition, type MerchantId, readEventId } from "../../schemas/Ids.ts"
+import { mayDo } from "../../schemas/Roles.ts"
 import { anyType, selects } from "../../schemas/Webhook.ts"
 import { EventsApi } from "./api.ts"
 import { readPage } from "./rules.ts"
@@ -34,13 +36,16 @@ export const handlers = Operations.group(
       .handle(
         "retrieve",
         Effect.fnUntraced(function*({ params }) {
-          const { merchantId, scope, environment } = yield* CurrentPrincipal
+          const principal = yield* CurrentPrincipal
+          const { environment, merchantId, scope } = principal
           const position = readEventId(params.eventId)
           if (position === undefined) return yield* publicError("INVALID_EVENT_ID", { param: "eventId" })
           const { apiVersion } = yield* RequestInfo
-          const text = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null, apiVersion)
-          if (text === undefined) return yield* publicError("EVENT_NOT_FOUND")
-          return jsonText(`{"success":true,"data":${text}}`)
+          const row = yield* repo.event(merchantId, position, scope === "commerce" ? environment : null)
+          if (row === undefined || !mayDo(principal, rightOfEvent(row.type), row.environment)) {
+            return yield* publicError("EVENT_NOT_FOUND")
+          }
+          return jsonText(`{"success":true,"data":${Repo.textOf(row, apiVersion)}}`)
         })
       )
   })

@@ -135,15 +135,12 @@ export const make = Effect.gen(function*() {
         return { data: page.direction === "older" ? data : data.reverse(), hasMore: found.length > page.limit }
       })
     },
-    /**
-     * One event's text in `version`; undefined when the merchant has none there, or it is not commerce in `commerceIn`.
-     */
+    /** One event; undefined when the merchant has none there, or it is not commerce in `commerceIn`. */
     event: (
       merchantId: number,
       { ms, seq }: EventPosition,
-      commerceIn: Environment | null,
-      version: string
-    ): Effect.Effect<string | undefined> =>
+      commerceIn: Environment | null
+    ): Effect.Effect<Row | undefined> =>
       Effect.map(
         Effect.orDie(sql.unsafe<Row>(
           `SELECT ${columns} FROM events e
@@ -151,7 +148,7 @@ export const make = Effect.gen(function*() {
               AND ($4::text IS NULL OR (e.commerce AND e.environment = $4))`,
           [merchantId, String(ms), String(seq), commerceIn]
         )),
-        (rows) => rows[0] && textOf(rows[0], version)
+        (rows) => rows[0]
       )
   }
 })

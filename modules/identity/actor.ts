@@ -149,8 +149,12 @@ export class PersonWallets extends Context.Service<PersonWallets, {
   ) => Effect.Effect<{ readonly wallet: WalletState; readonly writes: ReadonlyArray<Write> }, PublicError>
   /** The ids of the wallets by which a person signs in, or did, for a merchant; null: the first owner. */
   readonly idsOf: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<string>>
-  /** The rows that end the sessions of those wallets, because their person recovered by a code. */
-  readonly endSessionWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
+  /** The rows that end the sessions of those wallets: their person recovered by a code, or has another role. */
+  readonly endSessionWrites: (
+    merchantId: number,
+    person: string | null,
+    reason: "recovered" | "role_changed"
+  ) => Effect.Effect<ReadonlyArray<Write>>
   /** The rows that unlink them and end their sessions. */
   readonly unlinkWrites: (merchantId: number, person: string | null) => Effect.Effect<ReadonlyArray<Write>>
 }>()("tillwire/modules/identity/PersonWallets") {
@@ -161,7 +165,7 @@ export class PersonWallets extends Context.Service<PersonWallets, {
         issue: (network, address) => issueChallenge(context, network, address, null),
         prove: (proof) => proveWallet(context, proof),
         idsOf: context.repo.walletIds,
-        endSessionWrites: (merchantId, person) => endPersonSessions(context, merchantId, person),
+        endSessionWrites: (merchantId, person, reason) => endPersonSessions(context, merchantId, person, reason),
         unlinkWrites: (merchantId, person) => unlinkPersonWrites(context, merchantId, person)
       }))
   )

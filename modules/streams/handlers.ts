@@ -1,7 +1,7 @@
 /** Between the wire and the tickets, and the streams they open. */
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
-import { CurrentPrincipal, jsonText, RequestInfo, revocableAs } from "../../runtime/Http.ts"
+import { authorityOf, CurrentPrincipal, jsonText, RequestInfo, revocableAs } from "../../runtime/Http.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -26,9 +26,10 @@ export const handlers = Operations.group(
         const revocable = revocableAs(principal)
         if (revocable === null) return yield* publicError("UNAUTHORIZED")
         const { apiVersion } = yield* RequestInfo
-        const { credential, environment, merchantId } = principal
+        const { credential, environment, kind, merchantId } = principal
+        const authority = authorityOf(principal)
         const { expiresAt, ticket } = yield* tickets.make(
-          { merchantId, scope, environment, apiVersion, credential, revocableAs: revocable },
+          { merchantId, scope, environment, apiVersion, credential, revocableAs: revocable, kind, authority },
           ttl_seconds ?? ticketSeconds.maximum
         )
         const endpoint = eventStreamPaths[scope]

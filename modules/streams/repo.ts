@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { batchSize } from "../../runtime/Retention.ts"
 import type { StreamGrant } from "../../runtime/sockets/EventsRoute.ts"
-import type { KeyScope } from "../../schemas/Auth.ts"
+import type { CredentialKind, KeyScope } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
+import type { Authority } from "../../schemas/Roles.ts"
 import { maximumTickets } from "./rules.ts"
 
 interface TicketRow {
@@ -14,6 +15,8 @@ interface TicketRow {
   readonly api_version: string
   readonly credential: string
   readonly revocable_as: string
+  readonly kind: CredentialKind
+  readonly authority: Authority
   readonly is_good: boolean
 }
 
@@ -28,9 +31,11 @@ export const make = Effect.gen(function*() {
       Effect.map(
         Effect.orDie(sql<{ expires_at: bigint }>`
           INSERT INTO stream_tickets
-            (id, merchant_id, scope, environment, api_version, credential, revocable_as, expires_at)
+            (id, merchant_id, scope, environment, api_version, credential, revocable_as, kind, authority, expires_at)
           SELECT ${id}, ${grant.merchantId}, ${grant.scope}, ${grant.environment}, ${grant.apiVersion},
-            ${grant.credential}, ${grant.revocableAs}, now() + ${seconds}::integer * interval '1 second'
+            ${grant.credential}, ${grant.revocableAs}, ${grant.kind}, ${
+          JSON.stringify(grant.authority)
+        }::json, now() + ${seconds}::integer * interval '1 second'
           WHERE (SELECT count(*) FROM (SELECT 1 FROM stream_tickets WHERE merchant_id = ${grant.merchantId}
             AND credential = ${grant.credential} AND expires_at > now() LIMIT ${maximumTickets}) unused) < ${maximumTickets}
           RETURNING floor(extract(epoch from expires_at))::bigint AS expires_at`),
@@ -40,7 +45,8 @@ export const make = Effect.gen(function*() {
     take: (id: string): Effect.Effect<{ readonly grant: StreamGrant; readonly isGood: boolean } | undefined> =>
       Effect.map(
         Effect.orDie(sql<TicketRow>`DELETE FROM stream_tickets WHERE id = ${id}
-          RETURNING merchant_id, scope, environment, api_version, credential, revocable_as, expires_at > now() AS is_good`),
+          RETURNING merchant_id, scope, environment, api_version, credential, revocable_as, kind, authority,
+            expires_at > now() AS is_good`),
         ([row]) =>
           row && {
             isGood: row.is_good,
@@ -50,7 +56,9 @@ export const make = Effect.gen(function*() {
               environment: row.environment,
               apiVersion: row.api_version,
               credential: row.credential,
-              revocableAs: row.revocable_as
+              revocableAs: row.revocable_as,
+              kind: row.kind,
+              authority: row.authority
             }
           }
       ),

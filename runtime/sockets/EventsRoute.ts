@@ -4,17 +4,20 @@
  */
 import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
-import { type Credentials, RateLimiter, revocableAs, Revocations } from "../Http.ts"
+import { authorityOf, type Credentials, keyWithAuthority, RateLimiter, revocableAs, Revocations } from "../Http.ts"
 import { credentialOf, makeKeyCheck } from "../http/Authentication.ts"
 import { makeOriginCheck } from "../http/Origins.ts"
 import { queryOf } from "../http/Query.ts"
 import { hasUnknownVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
-import type { KeyScope } from "../../schemas/Auth.ts"
+import { objectionToFilters } from "../Rights.ts"
+import type { CredentialKind, KeyScope } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
+import { rightsOfFilters } from "../../schemas/EventRights.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { type EventStreamName, readStreamQuery } from "./Filters.ts"
+import type { Authority } from "../../schemas/Roles.ts"
+import { absentTypes, type EventStreamName, readStreamQuery } from "./Filters.ts"
 import { objectionToHandshake, refuseUpgrade } from "./Upgrade.ts"
 
 /** The address of each stream. */
@@ -33,6 +36,8 @@ export interface StreamGrant {
   readonly credential: string
   /** What ends the stream when it ends. */
   readonly revocableAs: string
+  readonly kind: CredentialKind
+  readonly authority: Authority
 }
 
 /** Uses up a ticket. Fails with `TOKEN_INVALID` or `TOKEN_EXPIRED`. */
@@ -49,11 +54,19 @@ const environmentOf = (
     : publicError("ENVIRONMENT_FORBIDDEN")
 
 /**
+ * What ends a stream. One that carries more than everybody may read ends also when its key may do something else: the
+ * roles of people change, and their sessions end with them.
+ */
+const endingOf = ({ authority, kind, revocableAs: id }: StreamGrant, filters: ReadonlyArray<string>): string =>
+  kind === "key" && rightsOfFilters(filters).length > 1 ? keyWithAuthority(id, authority) : id
+
+/**
  * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to
  * pages of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with;
  * `TOKEN_INVALID`, `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended;
- * `SCOPE_MISMATCH` for the other stream's; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. No refusal
- * before this point uses up the ticket.
+ * `SCOPE_MISMATCH` for the other stream's; `PERMISSION_DENIED` for events that take a right which the caller has not;
+ * `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by what is refused of whom it is for, and by
+ * nothing else.
  */
 export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
   Effect.gen(function*() {
@@ -75,7 +88,7 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       const named = revocableAs(grant)
       return named === null
         ? yield* publicError("UNAUTHORIZED")
-        : { ...grant, revocableAs: named } satisfies StreamGrant
+        : { ...grant, revocableAs: named, authority: authorityOf(grant) } satisfies StreamGrant
     })
 
     /**
@@ -112,13 +125,16 @@ export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =
       const environment = environmentOf(stream, grant, streamRequest.environment)
       if (grant.scope !== stream) return yield* publicError("SCOPE_MISMATCH")
       if (environment instanceof PublicError) return yield* environment
+      const types = filters.types ?? absentTypes
+      const denial = objectionToFilters({ ...grant.authority, kind: grant.kind }, types, environment, "types")
+      if (denial !== undefined) return yield* denial
       const { credential, merchantId } = grant
       const opened = sockets.serveEvents({
         stream,
         merchantId,
         environment,
         credential,
-        revocableAs: grant.revocableAs,
+        revocableAs: endingOf(grant, types),
         apiVersion: versionOf(request.headers, grant.apiVersion),
         filters,
         since

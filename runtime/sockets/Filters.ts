@@ -161,7 +161,7 @@ const hasWallet = (
 }
 
 /** What an absent filter of types selects; the opt-in types are not of it. */
-const absentTypes: ReadonlyArray<string> = [anyType]
+export const absentTypes: ReadonlyArray<string> = [anyType]
 
 /** Opt-in types that a stream with these filters does not name. */
 export const hiddenTypesOf = ({ types }: StreamFilters): ReadonlyArray<EventType> => hiddenTypes(types ?? absentTypes)

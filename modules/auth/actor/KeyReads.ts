@@ -1,7 +1,7 @@
 /** Whose key a text is, and the keys of a merchant by the page. */
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import type { Grant } from "../../../runtime/Http.ts"
+import { type Grant, keyWithAuthority } from "../../../runtime/Http.ts"
 import { inRanges } from "../../../runtime/http/Addresses.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
@@ -68,6 +68,28 @@ export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: 
     ...(key.ipAllowlist.length === 0 ? {} : { admits: makeAddressCheck(key.ipAllowlist) })
   }
   return grant
+})
+
+/** See `Keys.usable`. Each maker of keys with such ids is looked up once. */
+export const usableKeys = Effect.fnUntraced(function*(context: KeyContext, ids: ReadonlyArray<string>) {
+  const plainId = (id: string) => id.split(" ", 1)[0]!
+  const makerName = ({ makerPerson, merchantId }: KeyState) => `${merchantId} ${makerPerson}`
+  const found = yield* context.repo.usable([...new Set(ids.map(plainId))], yield* nowSeconds)
+  const keys = new Map(found.map((key) => [key.id, key]))
+  const bound = ids.flatMap((id) => id === plainId(id) ? [] : keys.get(plainId(id)) ?? [])
+  const makers = new Map(
+    yield* Effect.forEach(
+      new Map(bound.map((key) => [makerName(key), key])),
+      ([name, key]) => Effect.map(makerOf(context, key), (maker) => [name, maker] as const),
+      { concurrency: 8 }
+    )
+  )
+  return ids.filter((id) => {
+    const key = keys.get(plainId(id))
+    if (key === undefined || id === key.id) return key !== undefined
+    const maker = makers.get(makerName(key))
+    return maker != null && id === keyWithAuthority(key.id, { ...key, role: maker.role })
+  })
 })
 
 export const isOurs = ({ peppers }: KeyContext, text: string): boolean =>

@@ -20,9 +20,14 @@ export const events: Page = {
   right: "payments:read",
   route: "/api/v1/events",
   render: Effect.fnUntraced(function*(visit) {
-    const { api, query, texts: { events: words, fields, lists, sections } } = visit
+    const { api, environment, query, texts: { events: words, fields, lists, sections } } = visit
     const type = query.get("type") ?? ""
-    const found = yield* api.get<List<EventRow>>("/api/v1/events", { limit: pageSize, type, ...cursorOf(visit) })
+    const found = yield* api.get<List<EventRow>>("/api/v1/events", {
+      environment,
+      limit: pageSize,
+      type,
+      ...cursorOf(visit)
+    })
     return {
       title: sections.events,
       body:

@@ -101,11 +101,12 @@ const unlinkWrites = Effect.fnUntraced(function*({ repo }: IdentityContext, wall
 export const endPersonSessions = Effect.fnUntraced(function*(
   { repo }: IdentityContext,
   merchantId: number,
-  person: string | null
+  person: string | null,
+  reason: "recovered" | "role_changed"
 ) {
   const wallets = (yield* repo.wallets(merchantId)).filter((wallet) => wallet.person === person)
   const open = (yield* Effect.forEach(wallets, ({ id }) => repo.openSessions(id))).flat()
-  return open.map((session) => Repo.sessionWrite(end(session, "recovered")))
+  return open.map((session) => Repo.sessionWrite(end(session, reason)))
 })
 
 /** The rows that unlink all wallets by which a person signs in for a merchant. */

@@ -97,8 +97,8 @@ const membersNow = Effect.fnUntraced(function*(context: TeamContext, merchant: M
 })
 
 /**
- * What ends with a role or a membership: the person's sessions, unless they are for other merchants too, and with the
- * membership wallets and keys. What a session has open at this merchant ends with either.
+ * What ends with a role or a membership: the person's sessions, unless they are for other merchants too, those of its
+ * wallets at this one, and with the membership wallets and keys. What a session has open at this merchant ends with either.
  */
 const endWrites = Effect.fnUntraced(function*(
   context: TeamContext,
@@ -114,7 +114,11 @@ const endWrites = Effect.fnUntraced(function*(
   const ended: ReadonlyArray<Write> = sessions.map((session) =>
     sessionWrite(endSession(session, isRemoved ? "removed" : "role_changed"))
   )
-  if (!isRemoved) return ended
+  if (!isRemoved) {
+    const walletPerson = member.isFirst ? null : member.person
+    const wallets = yield* context.wallets.endSessionWrites(member.merchantId, walletPerson, "role_changed")
+    return [...ended, ...wallets]
+  }
   const unlinked = yield* context.wallets.unlinkWrites(member.merchantId, member.isFirst ? null : member.person)
   const keyWrites = yield* context.keys.reassignWrites({
     merchantId: member.merchantId,

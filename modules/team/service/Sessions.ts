@@ -97,7 +97,7 @@ export interface SignIn {
 const endWalletSessions = Effect.fnUntraced(function*({ repo, wallets }: TeamContext, person: string) {
   const writes = yield* Effect.forEach(
     yield* repo.membershipsOf(person),
-    ({ isFirst, merchantId }) => wallets.endSessionWrites(merchantId, isFirst ? null : person)
+    ({ isFirst, merchantId }) => wallets.endSessionWrites(merchantId, isFirst ? null : person, "recovered")
   )
   return writes.flat()
 })

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Layer, Stream } from "effect"
+import { Effect, Fiber, Layer, Schema, Stream } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { SqlClient } from "effect/sql"
 import { EventsApi } from "../../../modules/events/api.ts"
@@ -9,16 +9,21 @@ import { EventBus } from "../../../runtime/EventBus.ts"
 import { Credentials } from "../../../runtime/Http.ts"
 import type { EventDraft, EventType } from "../../../schemas/Event.ts"
 import { compareEventPositions, eventIdOf, readEventId } from "../../../schemas/Ids.ts"
-import type { Environment } from "../../../schemas/Network.ts"
+import { Environment } from "../../../schemas/Network.ts"
+import { Role, roleHas } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
 import { operatorKey } from "../../fixtures/authorities.ts"
 
-/** `<scope>-<merchant>-<environment>` is a key; a fourth part is the version it is pinned to. */
+/**
+ * `<scope>-<merchant>-<environment>` is a key; more parts are the version it is pinned to, and then its maker's role.
+ */
 const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
   register((key) => {
     const [scope, merchant, environment, ...pin] = key.split("-")
-    const apiVersion = pin.length === 0 ? newestVersion : pin.join("-")
+    const role = pin.at(-1)
+    const version = isRole(role) ? pin.slice(0, -1) : pin
+    const apiVersion = version.length === 0 ? newestVersion : version.join("-")
     return Effect.succeed(
       {
         merchantId: Number(merchant),
@@ -27,10 +32,13 @@ const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) =>
         kind: "key",
         credential: `key_${key}`,
         apiVersion,
-        ...operatorKey
+        ...operatorKey,
+        ...(isRole(role) ? { role } : {})
       } as never
     )
   })))
+
+const isRole = Schema.is(Role)
 
 const routes = Layer.merge(HttpApiBuilder.layer(EventsApi).pipe(Layer.provide(handlers)), keys)
 // The objects of its events are shorter than real ones.
@@ -357,5 +365,46 @@ layer(served as Layer.Layer<Served>)("GET /api/v1/events", (it) => {
       }
       const seen = [...(yield* Fiber.join(reader))].map(({ id }) => id as string)
       assert.deepStrictEqual(seen, [...stored.slice(10).map(({ id }) => id as string), ...later])
+    }))
+})
+
+layer(served as Layer.Layer<Served>)("events that tell of more than payments", (it) => {
+  const objects = { "batch.paid": "batch", "balance_transaction.created": "balance_transaction" } as const
+  const rights = { "batch.paid": "batches:read", "balance_transaction.created": "balances:read" } as const
+
+  it.effect("are listed, and read by their ids, by those alone who may read their objects", () =>
+    Effect.gen(function*() {
+      for (const [type, object] of Object.entries(objects) as ReadonlyArray<[keyof typeof rights, string]>) {
+        for (const environment of Environment.literals) {
+          const [event] = yield* append(
+            21,
+            [{ type, object: { object, id: "o1" }, previousAttributes: {} }],
+            environment
+          )
+          for (const role of Role.literals) {
+            const key = `merchant-21-devnet-${newestVersion}-${role}`
+            const may = roleHas(role, rights[type], environment)
+            const prefix = `${type.split(".")[0]}.*`
+            for (const named of [type, prefix, `invoice.paid,${prefix}`]) {
+              const found = yield* get(21, `?environment=${environment}&type=${named}`, key)
+              assert.strictEqual(found.status, may ? 200 : 403, `${role} ${environment} ${named}`)
+              if (may) assert.include(ids(found), event!.id)
+              else assert.strictEqual(codeOf(found), "403 PERMISSION_DENIED type")
+            }
+            const one = yield* get(21, `/${event!.id}`, key)
+            assert.strictEqual(one.status, may ? 200 : 404, `${role} ${environment} ${type}`)
+            const both = yield* get(21, `?type=${type}`, key)
+            assert.strictEqual(both.status, roleHas(role, rights[type], "mainnet") ? 200 : 403, role)
+            assert.deepStrictEqual(ids(yield* get(21, "", key)), [])
+          }
+        }
+      }
+    }))
+
+  it.effect("are refused in words that name the environment which the caller may read", () =>
+    Effect.gen(function*() {
+      const refused = yield* get(21, "?type=batch.*", `merchant-21-devnet-${newestVersion}-support`)
+      assert.include(refused.json.error.message, "environment=devnet")
+      assert.deepInclude(refused.json.error.details, { right: "batches:read" })
     }))
 })

@@ -5,8 +5,9 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
 import { deliveredTypes, isOptIn } from "../../../schemas/Event.ts"
 import { selects } from "../../../schemas/Webhook.ts"
+import { operatorKey } from "../../fixtures/authorities.ts"
 
-const principal = { merchantId: 7, environment: "devnet", scope: "merchant" } as Principal
+const principal = { merchantId: 7, environment: "devnet", scope: "merchant", ...operatorKey } as unknown as Principal
 
 describe("an events query", () => {
   it("reads exact types, prefixes and everything, and refuses the rest in linear time", () => {

@@ -16,7 +16,9 @@ const grant: StreamGrant = {
   environment: "devnet",
   apiVersion: "2026-01-15",
   credential: "key_a",
-  revocableAs: "key_a"
+  revocableAs: "key_a",
+  kind: "key",
+  authority: { role: "support", permissions: ["read"], roleLimits: ["viewer"] }
 }
 
 const promise = <E>(name: string, body: Effect.Effect<void, E, Tickets | SqlClient.SqlClient>) =>

@@ -64,6 +64,7 @@ const auth = Layer.mergeAll(
 
 export type Services =
   | Api
+  | Credentials
   | Keys
   | LocalCalls
   | Members

@@ -10,7 +10,7 @@ import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { TeamSessions, TeamSignIn } from "../../../modules/team/plugin.ts"
 import { Team } from "../../../modules/team/service.ts"
-import { revocableAs, Revocations } from "../../../runtime/Http.ts"
+import { Credentials, keyWithAuthority, revocableAs, Revocations } from "../../../runtime/Http.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { Members } from "../../../runtime/Members.ts"
 import { Api } from "../../support/Api.ts"
@@ -162,6 +162,30 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       assert.isNotNull(yield* find(first.readToken))
       assert.strictEqual(yield* codeAs(first.session, one, "GET", "/team/members"), "200")
       assert.isTrue(yield* isGood(atOne))
+    }))
+
+  it.effect("ends with a role what a wallet or a key has open that takes the role's rights", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const colleague = yield* newColleague(owner.session, merchant, "admin")
+      const address = newAddress()
+      yield* linkWallet(colleague.session, merchant, address)
+      const token = (yield* walletToken(address))!
+      const { verify, verifyBearer } = yield* Credentials
+      const made = yield* dataAs(colleague.session, merchant, "POST", "/api-keys", {
+        name: "Books",
+        scope: "merchant"
+      })
+      const key = (yield* verify(made.key))!
+      const wallet = revocableAs(yield* verifyBearer(token))!
+      const asAdmin = keyWithAuthority(key.credential, key)
+      const { isGood } = yield* Revocations
+      const all = (ids: ReadonlyArray<string>) => Effect.forEach(ids, isGood)
+      assert.deepStrictEqual(yield* all([wallet, asAdmin, key.credential]), [true, true, true])
+      yield* dataAs(owner.session, merchant, "PATCH", `/team/members/${colleague.member}`, { role: "developer" })
+      assert.deepStrictEqual(yield* all([wallet, asAdmin, key.credential]), [false, false, true])
+      assert.isTrue(yield* isGood(keyWithAuthority(key.credential, { ...key, role: "developer" })))
     }))
 
   it.effect("keeps nothing for whom it removes: sessions, links, wallets and keys", () =>

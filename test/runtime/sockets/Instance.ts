@@ -3,7 +3,7 @@
  * keys.
  */
 import { NodeHttpServer } from "@effect/platform-node"
-import { Context, Effect, Layer, type Scope } from "effect"
+import { Context, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpRouter, HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { Commit } from "../../../runtime/Commit.ts"
@@ -22,6 +22,7 @@ import type { EventDraft, EventType } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
 import type { Environment } from "../../../schemas/Network.ts"
+import { type Authority, Role } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { settingsLayer } from "../../support/Api.ts"
 import type { TestDatabase } from "../../support/Database.ts"
@@ -29,8 +30,21 @@ import { connectTo } from "../../support/Sockets.ts"
 import { log, start } from "../webhooks/Delivery.ts"
 import { operatorKey } from "../../fixtures/authorities.ts"
 
-/** Keys of merchant 1 that are good: shared by all instances, as a table is. `<scope> <name>`. */
+/**
+ * Keys of merchant 1 that are good: shared by all instances, as a table is. `<scope> <name>`; a role as the name is that
+ * of the key's maker, and `<role> write` is one with that permission alone.
+ */
 export const makeKeys = (...names: ReadonlyArray<string>) => new Set(names)
+
+const isRole = Schema.is(Role)
+
+const authorityNamed = (key: string): Partial<Authority> => {
+  const [, role, permission] = key.split(" ")
+  return {
+    ...(isRole(role) ? { role } : {}),
+    ...(permission === "write" ? { permissions: [permission] } : {})
+  }
+}
 
 export interface Instance {
   /** A socket of `merchant` or `commerce`, opened with `key`. */
@@ -94,7 +108,8 @@ export const instance = (
             kind: "key",
             credential: `key_${key}`,
             apiVersion: newestVersion,
-            ...operatorKey
+            ...operatorKey,
+            ...authorityNamed(key)
           }
           : null
       )
@@ -102,7 +117,9 @@ export const instance = (
     yield* revocations.register("key", (ids) =>
       keys.unknown === true ?
         Effect.die(new Error("no database"))
-        : Effect.succeed(ids.filter((id) => keys.has(id.slice("key_".length)))))
+        : Effect.succeed(
+          ids.filter((id) => [...keys].some((key) => id === `key_${key}` || id.startsWith(`key_${key} `)))
+        ))
     const { address } = Context.get(context, HttpServer.HttpServer)
     const url = `ws://127.0.0.1:${(address as { readonly port: number }).port}`
     return {

@@ -7,7 +7,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { maximumEventReplay } from "../../../runtime/sockets/StreamRules.ts"
-import { eventText } from "../../../schemas/Event.ts"
+import { eventText, eventTypes } from "../../../schemas/Event.ts"
+import { Environment } from "../../../schemas/Network.ts"
+import { Role, roleHas } from "../../../schemas/Roles.ts"
 import { versions } from "../../../schemas/Version.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { until } from "../../support/Service.ts"
@@ -93,6 +95,39 @@ describe("merchants' streams", () => {
         ]])
         assert.strictEqual(yield* refusalOf(one.dial("commerce", "environment=mainnet")), "403 ENVIRONMENT_FORBIDDEN")
       })
+  )
+
+  promise(
+    "tell of each type to those alone who may read its object there",
+    (database) =>
+      Effect.gen(function*() {
+        const keys = makeKeys(...Role.literals.map((role) => `merchant ${role}`), "merchant owner write")
+        const one = yield* instance(database, keys)
+        for (const role of Role.literals) {
+          for (const environment of Environment.literals) {
+            for (const type of [...eventTypes, "batch.*", "*,balance_transaction.*", "*"]) {
+              const right = type.includes("batch.")
+                ? "batches:read"
+                : type.includes("balance_transaction.")
+                ? "balances:read"
+                : "payments:read"
+              const dialled = one.dial("merchant", `environment=${environment}&types=${type}`, `merchant ${role}`)
+              const outcome = yield* Effect.scoped(Effect.match(dialled, {
+                onSuccess: () => "opened",
+                onFailure: (refused) => String(refused)
+              }))
+              const expected = roleHas(role, right, environment)
+              assert.strictEqual(outcome === "opened", expected, `${role} ${environment} ${type}: ${outcome}`)
+            }
+          }
+        }
+        assert.strictEqual(
+          yield* refusalOf(one.dial("merchant", "types=batch.paid&environment=mainnet", "merchant support")),
+          "403 PERMISSION_DENIED"
+        )
+        assert.strictEqual(yield* refusalOf(one.dial("merchant", "", "merchant owner write")), "403 PERMISSION_DENIED")
+      }),
+    60_000
   )
 
   promise(
