@@ -64,6 +64,11 @@ const notRepo = own.filter(({ path }) => path.startsWith("modules/") && !/\/repo
 /** Run in merchants' programs, where there is no Effect. */
 const published = { "modules/clients/": "published clients: plain promises, no Effect at run time" }
 
+/** Parts of the scripts of pages. */
+const inPages = {
+  "runtime/pages/island/": "wallets of a browser: its promises, no Effect"
+}
+
 /** Runs in payors' browsers, where there is no Effect. */
 const inBrowsers = {
   "modules/checkout/island/": "the payment page's script: 4 KB with all it does, no Effect in a browser"
@@ -109,7 +114,7 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\basync\s*(?:\(|function\b|\w+\s*=>)|(?<!\.)\bawait\s+[\w(]/g,
     instead: "Effect.gen; a promise of a library enters by Effect.tryPromise",
     within: own,
-    except: { ...published, ...inBrowsers, ...inDashboards, ...inWallets }
+    except: { ...published, ...inPages, ...inBrowsers, ...inDashboards, ...inWallets }
   },
   {
     what: "try and catch",

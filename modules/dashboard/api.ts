@@ -8,6 +8,7 @@ const plain = Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain
 
 const refusals = errors(
   "wrapped",
+  ...["WALLET_ADDRESS_INVALID", "UNSUPPORTED_NETWORK"] as const,
   ...["NOT_FOUND", "PERMISSION_DENIED", "ORIGIN_NOT_ALLOWED", "TOKEN_INVALID", "VALIDATION_ERROR"] as const,
   ...["RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"] as const
 )
@@ -24,6 +25,8 @@ export class SignInPagesGroup extends HttpApiGroup.make("sign-in-pages").add(
   HttpApiEndpoint.post("usePasskey", "/dashboard/signin/passkey", { success: html, error: refusals }),
   HttpApiEndpoint.get("proof", "/dashboard/signin/again", { success: html, error: refusals }),
   HttpApiEndpoint.post("prove", "/dashboard/signin/again", { success: html, error: refusals }),
+  HttpApiEndpoint.post("walletNonce", "/dashboard/signin/wallet-nonce", { success: plain, error: refusals }),
+  HttpApiEndpoint.post("useWallet", "/dashboard/signin/wallet", { success: html, error: refusals }),
   HttpApiEndpoint.post("signOut", "/dashboard/signout", { success: html, error: refusals }),
   HttpApiEndpoint.get("asset", "/dashboard/assets/:name", {
     params: { name: Schema.String },

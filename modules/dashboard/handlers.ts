@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { nowSeconds } from "../../runtime/Clock.ts"
-import { RateLimiter, RequestInfo } from "../../runtime/Http.ts"
+import { jsonText, RateLimiter, RequestInfo } from "../../runtime/Http.ts"
 import { readForm } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { LocalCalls } from "../../runtime/LocalCalls.ts"
@@ -19,7 +19,7 @@ import { Frames } from "./handlers/Frames.ts"
 import { newPasskeys } from "./handlers/Passkeys.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
 import type { Screen, Visit } from "./pages/Page.ts"
-import { page as renderPage } from "./pages/Shell.ts"
+import { fragment, page as renderPage } from "./pages/Shell.ts"
 import { en } from "./pages/texts/en.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
 import { sectionsFor } from "./rules.ts"
@@ -100,6 +100,18 @@ const makeOpen = Effect.gen(function*() {
   })
 })
 
+/** The address by which the script of a page hears of events, as whoever looks at it may. */
+const ticketOf = ({ api, environment }: Visit) =>
+  Effect.map(
+    api.send<{ readonly ws_url: string; readonly token: string }>(
+      "POST",
+      `/api/v1/ws/token?environment=${environment}`,
+      { scope: "merchant" },
+      null
+    ),
+    ({ token, ws_url: url }) => jsonText(JSON.stringify({ url: `${url}&environment=${environment}&token=${token}` }))
+  )
+
 const makeVisits = Effect.gen(function*() {
   const frames = yield* Frames
   const open = yield* makeOpen
@@ -108,12 +120,14 @@ const makeVisits = Effect.gen(function*() {
   const { base, cookies, origin } = frames
 
   const send = (request: HttpServerRequest.HttpServerRequest, visit: Visit, screen: Screen): Response => {
-    const text = renderPage(visit, screen, {
-      assets: frames.assets,
-      sections: sectionsFor(builtPaths, visit.may, visit.serves),
-      elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
-      signOut: pathUrl(`${base}/dashboard/signout`)
-    })
+    const text = request.headers["accept"] === "text/html+fragment"
+      ? fragment(visit, screen)
+      : renderPage(visit, screen, {
+        assets: frames.assets,
+        sections: sectionsFor(builtPaths, visit.may, visit.serves),
+        elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
+        signOut: pathUrl(`${base}/dashboard/signout`)
+      })
     return frames.send(request, text, visit.refusal === null ? 200 : statusOf(visit.refusal.error.code))
   }
 
@@ -145,7 +159,9 @@ const makeVisits = Effect.gen(function*() {
     act: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+        if (!isFromOwnPage(request.headers, origin)) {
+          return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+        }
         const opened = yield* open(request, addressOf(params))
         if (opened === null) return toSignIn(request.url)
         const { found, visit } = opened
@@ -155,6 +171,7 @@ const makeVisits = Effect.gen(function*() {
         const form = yield* readForm(request)
         const { actions = {} } = found.page
         const name = form.get("action") ?? ""
+        if (name === "ticket") return yield* rateLimiter.credential(visit.caller, ticketOf(visit))
         const action = Object.hasOwn(actions, name) ? actions[name] : undefined
         if (action === undefined) {
           return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })

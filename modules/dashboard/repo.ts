@@ -1,4 +1,4 @@
-/** The module's files beside its code: the stylesheet, and the script that `build.ts` makes. */
+/** The module's files beside its code: the stylesheet, and the scripts that `build.ts` makes. */
 import { Effect, FileSystem, type PlatformError } from "effect"
 import { fileURLToPath } from "node:url"
 
@@ -12,3 +12,6 @@ export const stylesheet = fileAt("style.css")
 
 /** One classic script for browsers, minified: the text of `island.js`. */
 export const island = fileAt("island.js")
+
+/** The same of `sign.js`. */
+export const sign = fileAt("sign.js")

@@ -5,6 +5,9 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
+import type { Hex } from "viem"
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts"
+import { linkWallet } from "../support/Merchants.ts"
 import { loginLink } from "../journeys/LoginLink.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
@@ -13,11 +16,32 @@ import { openContext, openPage } from "./Page.ts"
 import { axeViolations, overflow, smallTargets } from "./PageChecks.ts"
 
 declare const navigator: any
+declare const window: any
+
+/** A wallet of the browser with one account, which signs by `window.sign`; `kind` "declines" does not. */
+const announceWallet = ({ address, kind }: Record<string, string>) => {
+  const answers: Record<string, (params: any) => unknown> = {
+    eth_requestAccounts: () => [address],
+    eth_chainId: () => "0x2105",
+    personal_sign: ([text]) => {
+      if (kind === "declines") throw Object.assign(new Error("no"), { code: 4001 })
+      return window.sign(text)
+    }
+  }
+  const provider = { request: async ({ method, params }: any) => answers[method]!(params) }
+  const detail = Object.freeze({ info: { uuid: "1", name: "MetaMask", rdns: "io.metamask", icon: "" }, provider })
+  window.addEventListener(
+    "eip6963:requestProvider",
+    () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }))
+  )
+}
 
 class Dashboard extends Context.Service<Dashboard, {
   readonly url: string
   /** A link for the first owner. */
   readonly link: Effect.Effect<string>
+  /** A wallet that signs in for the first owner. */
+  readonly account: PrivateKeyAccount
 }>()("test/browser/Dashboard") {
   static readonly layer = Layer.effect(
     Dashboard,
@@ -33,7 +57,9 @@ class Dashboard extends Context.Service<Dashboard, {
       })
       const service = yield* startService({ directory, config, ports })
       const { merchant_id: merchant } = yield* service.keys
-      return { url: `${url}/dashboard`, link: loginLink({ service, directory, merchant }) }
+      const account = privateKeyToAccount(generatePrivateKey())
+      yield* linkWallet(service, merchant, "base", account.address)
+      return { url: `${url}/dashboard`, link: loginLink({ service, directory, merchant }), account }
     })
   )
 }
@@ -98,6 +124,30 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a 
           assert.deepStrictEqual(await axeViolations(page), [])
           assert.strictEqual(await overflow(page), 0)
           assert.deepStrictEqual(await smallTargets(page), [])
+        })
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("is signed in to by a wallet that is linked, and by no other", () =>
+    Effect.gen(function*() {
+      const { account, url } = yield* Dashboard
+      const stranger = privateKeyToAccount(generatePrivateKey())
+      const cases = [
+        [account, "signs", { heading: "Overview" }],
+        [account, "declines", { says: "You declined in" }],
+        [stranger, "signs", { heading: "Sign in" }]
+      ] as const
+      for (const [wallet, kind, expected] of cases) {
+        const { complaints, page } = yield* openPage(yield* openContext())
+        yield* Effect.promise(async () => {
+          await page.exposeFunction("sign", (raw: Hex) => wallet.signMessage({ message: { raw } }))
+          await page.addInitScript(announceWallet, { address: wallet.address, kind })
+          await page.goto(`${url}/signin`)
+          await page.getByRole("button", { name: "MetaMask" }).click()
+          if ("says" in expected) await page.locator("#wallet-note").getByText(expected.says).waitFor()
+          else if (wallet === account) await page.getByRole("heading", { name: expected.heading }).waitFor()
+          else await page.getByRole("alert").waitFor()
+          assert.deepStrictEqual(complaints.filter((each) => !each.includes("Failed to load")), [])
         })
       }
     }).pipe(Effect.scoped))

@@ -11,25 +11,30 @@ import { asPayor, chooseToken, listen, newInvoice, openShop, type Shop } from ".
 
 export interface Town {
   readonly service: Service
+  /** Where its config file is. */
+  readonly directory: string
   readonly shop: Shop
   readonly sql: SqlClient.SqlClient
 }
 
-/** `more` is added to the config file, or replaces parts of it. */
+/** `more` is added to the config file, or replaces parts of it; `ports`: where its public address names one. */
 export const openTown = (
   deployment: Omit<Deployment, "database" | "receivers">,
-  more: object = {}
+  more: object = {},
+  ports?: Parameters<typeof startService>[0]["ports"]
 ): Effect.Effect<Town, never, Scope.Scope> =>
   Effect.gen(function*() {
     const database = yield* migratedDatabase
     const receiver = yield* makeReceiver()
+    const directory = yield* temporaryDirectory
     const service = yield* startService({
-      directory: yield* temporaryDirectory,
+      directory,
+      ...(ports === undefined ? {} : { ports }),
       config: { ...configOf({ ...deployment, database: database.url, receivers: [receiver.host] }), ...more }
     })
     const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
     const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    return { service, shop, sql }
+    return { service, directory, shop, sql }
   })
 
 /** An open invoice whose payor has chosen a token, with the payment page listening. */

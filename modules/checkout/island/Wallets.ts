@@ -2,21 +2,21 @@
  * Pays from a wallet in this browser (EIP-6963, EIP-1193). The server encodes the transfer and puts it into the list as
  * data. What a wallet says changes nothing about the payment: the network shows it to the server.
  */
+import {
+  type BrowserWallet,
+  findWallets,
+  nameOf,
+  type Provider,
+  switchTo,
+  type WalletFault,
+  walletFault,
+  walletItem,
+  type WantedChain
+} from "../../../runtime/pages/island/BrowserWallets.ts"
 import type { Announce } from "./Announce.ts"
 
-interface Provider {
-  readonly request: (call: { readonly method: string; readonly params?: unknown }) => Promise<any>
-}
-
-interface Announced {
-  readonly info: { readonly name: string; readonly icon: string; readonly rdns: string }
-  readonly provider: Provider
-}
-
 /** What the server asks a wallet for (`rules/WalletRequest.ts`). */
-interface Ask {
-  readonly chainId: string
-  readonly add?: object
+interface Ask extends WantedChain {
   readonly to: string
   readonly value: string
   readonly data?: string
@@ -24,19 +24,7 @@ interface Ask {
   readonly needs: string
 }
 
-type Words =
-  | "asking"
-  | "declined"
-  | "busy"
-  | "locked"
-  | "chain"
-  | "funds"
-  | "fee"
-  | "silent"
-  | "unknown"
-  | "changed"
-  | "sent"
-  | "again"
+type Words = WalletFault | "asking" | "silent" | "changed" | "sent" | "again"
 
 /** A transfer of this invoice that was sent, or may have been. */
 interface Transfer {
@@ -46,47 +34,11 @@ interface Transfer {
   readonly at: number
 }
 
-const mostWallets = 6
-
-/** Characters of a wallet's name; it may say anything. */
-const nameLength = 32
-
 /** Milliseconds until a wallet is said not to answer. */
 const answerMillis = 120_000
 
 /** Milliseconds in which a second transfer asks first: a day, as one with too low a fee waits for hours. */
 const againMillis = 86_400_000
-
-/** What a wallet may put into its name to turn the rest of a sentence around (Unicode, UAX #9). */
-const directionMarks = /\p{Bidi_Control}/gu
-
-/** A wallet's name, apart from the sentence it stands in. */
-const nameOf = ({ info }: Announced): string =>
-  `\u2068${info.name.replace(directionMarks, "").slice(0, nameLength)}\u2069`
-
-const wordsOf = (error: any): Words => {
-  const code = error?.data?.originalError?.code ?? error?.code
-  const message = String(error?.message)
-  if (code === 4001 || code === "ACTION_REJECTED") return "declined"
-  if (code === -32002) return "busy"
-  if (code === 4100) return "locked"
-  if (code === 4902 || code === 4901 || code === 4200) return "chain"
-  if (/insufficient funds for gas/i.test(message)) return "fee"
-  return /insufficient|exceeds balance/i.test(message) ? "funds" : "unknown"
-}
-
-const switchTo = async (wallet: Provider, { add, chainId }: Ask): Promise<void> => {
-  const isThere = async () => Number(await wallet.request({ method: "eth_chainId" })) === Number(chainId)
-  if (await isThere()) return
-  const change = () => wallet.request({ method: "wallet_switchEthereumChain", params: [{ chainId }] })
-  await change().catch(async (error) => {
-    if (!add || wordsOf(error) !== "chain") throw error
-    await wallet.request({ method: "wallet_addEthereumChain", params: [{ chainId, ...add }] })
-    await change()
-  })
-  // Some wallets answer before they have changed, and some never do.
-  if (!await isThere()) throw { code: 4901 }
-}
 
 /** Whether the account has what it takes; a wallet that cannot say is not held up. */
 const hasFunds = async (wallet: Provider, from: string, { needs, token }: Ask): Promise<boolean> => {
@@ -141,29 +93,10 @@ const readTransfers = (): Record<string, Transfer> => {
   }
 }
 
-/** A wallet's place in the list; `pay` is the text of its button. */
-const itemOf = (wallet: Announced, pay: string, press: (wallet: Announced) => unknown): HTMLElement => {
-  const { icon } = wallet.info
-  const button = document.createElement("button")
-  button.type = "button"
-  // Pictures of an extension are shown where they are data; no other site is asked for one.
-  if (/^data:image\/(png|webp|svg\+xml|jpeg|gif)[;,]/.test(icon)) {
-    button.append(Object.assign(new Image(), { src: icon, alt: "" }))
-  }
-  button.append(pay.replace("{wallet}", () => nameOf(wallet)))
-  // The second click of a double click would answer a question that nobody has read.
-  button.addEventListener("click", ({ detail }) => detail > 1 || press(wallet))
-  const item = document.createElement("li")
-  item.append(button)
-  return item
-}
-
 /** Offers the wallets of this browser on every screen that has a list for them; gives what fills a new screen's. */
 export const offerWallets = (state: HTMLElement, announce: Announce): () => void => {
-  const wallets: Array<Announced> = []
-  let isStarted = false
   /** The wallet that has not answered yet; nothing is asked of any other meanwhile. */
-  let busyWallet: Announced | undefined
+  let busyWallet: BrowserWallet | undefined
   let note = ""
   let tone = ""
   /** The question that the note puts: a press that follows it sends though something may have been sent already. */
@@ -193,7 +126,7 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
     stored("till_sent", JSON.stringify({ ...readTransfers(), [location.pathname]: transfer }))
   }
 
-  const press = async (wallet: Announced) => {
+  const press = async (wallet: BrowserWallet) => {
     const { amount, ask, words } = listOf()!.dataset
     const texts: Record<Words, string> = JSON.parse(words!)
     const before = lastTransfer()
@@ -234,7 +167,7 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
       tell("sent")
       if (/^0x[0-9a-f]{64}$/i.test(hash)) hint(hash)
     } catch (error) {
-      const key = wordsOf(error)
+      const key = walletFault(error)
       // What a wallet does not explain it may have sent all the same, and what waits in it may still be confirmed.
       if (own && key !== "unknown" && key !== "busy" && lastTransfer()?.at === own.at) keepTransfer(before)
       tell(key)
@@ -245,11 +178,11 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
   }
 
   /** Puts wallets at the end of the list, where there is one: those that are there stay, and keep the focus. */
-  const add = (more: ReadonlyArray<Announced>) => {
+  const add = (more: ReadonlyArray<BrowserWallet>) => {
     const list = listOf()
     if (!list) return
     const { pay } = JSON.parse(list.dataset.words!)
-    list.append(...more.map((wallet) => itemOf(wallet, pay, press)))
+    list.append(...more.map((wallet) => walletItem(wallet, pay, press)))
     list.hidden = wallets.length === 0
   }
 
@@ -262,16 +195,6 @@ export const offerWallets = (state: HTMLElement, announce: Announce): () => void
     add(wallets)
   }
 
-  addEventListener("eip6963:announceProvider", (event) => {
-    const wallet = (event as CustomEvent<Announced>).detail
-    const { info, provider } = wallet ?? {}
-    if (!provider || typeof info?.name !== "string" || wallets.length >= mostWallets) return
-    if (wallets.some((each) => each.info.rdns === info.rdns)) return
-    if (!isStarted && info.rdns === stored("till_wallet")) wallets.unshift(wallet)
-    else wallets.push(wallet)
-    if (isStarted) add([wallet])
-  })
-  dispatchEvent(new Event("eip6963:requestProvider"))
-  isStarted = true
+  const wallets = findWallets(({ info }) => info.rdns === stored("till_wallet"), (wallet) => add([wallet]))
   return show
 }

@@ -1,13 +1,7 @@
 /** What a wallet in the payor's browser is asked for, made of the link that a wallet elsewhere would open. Pure. */
-import { evmChainIds, evmDescriptorOf, evmNetworks, type Network } from "../../../schemas/Network.ts"
+import { type AddedChain, addedChainOf } from "../../../schemas/AddedChain.ts"
+import type { Network } from "../../../schemas/Network.ts"
 import type { Environment } from "../../../schemas/networks/Environment.ts"
-
-/** A network as `wallet_addEthereumChain` takes it, beside its id (EIP-3085). */
-interface AddedChain {
-  readonly chainName: string
-  readonly rpcUrls: ReadonlyArray<string>
-  readonly nativeCurrency: { readonly name: string; readonly symbol: string; readonly decimals: number }
-}
 
 /** A transfer for `eth_sendTransaction`; quantities are hexadecimal. Gas is the wallet's to choose. */
 export interface WalletRequest {
@@ -35,17 +29,6 @@ const hexOf = (number: string): string => `0x${BigInt(number).toString(16)}`
 /** A word of 32 bytes, without `0x`. */
 const word = (hex: string): string => hex.slice(2).toLowerCase().padStart(64, "0")
 
-const addedChain = (network: Network, environment: Environment, chainId: number): AddedChain | null => {
-  const name = evmNetworks.find((each) => each === network)
-  if (name === undefined || evmChainIds[environment][name] !== chainId) return null
-  const { coin, label, publicRpcUrls } = evmDescriptorOf(name)
-  return {
-    chainName: environment === "devnet" ? coin.names.devnet.replace(/^.*\((.*)\)$/, "$1") : label,
-    rpcUrls: publicRpcUrls[environment],
-    nativeCurrency: { name: coin.symbol, symbol: coin.symbol, decimals: coin.decimals }
-  }
-}
-
 /** The same transfer as a payment link's, for a wallet of this browser; null: the link is none of an EVM network. */
 export const walletRequestOf = (
   uri: string | null,
@@ -56,7 +39,7 @@ export const walletRequestOf = (
   const [, account, coinChain = "", wei = ""] = coinLink.exec(uri ?? "") ?? []
   if (token === undefined && account === undefined) return null
   const chain = token === undefined ? coinChain : tokenChain
-  const add = addedChain(network, environment, Number(chain))
+  const add = addedChainOf(network, environment, Number(chain))
   const more = { chainId: hexOf(chain), ...add === null ? {} : { add } }
   return token === undefined
     ? { ...more, to: account!, value: hexOf(wei), needs: hexOf(wei) }

@@ -7,7 +7,7 @@ import { htmlResponse } from "../../../runtime/pages/HtmlResponse.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import type { OpenedSession } from "../../team/plugin.ts"
 import type { Assets } from "../pages/Shell.ts"
-import { island, stylesheet } from "../repo.ts"
+import { island, sign, stylesheet } from "../repo.ts"
 import { sessionCookies } from "../rules/SiteCheck.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
@@ -30,7 +30,7 @@ const headersOf = (origin: string): Readonly<Record<string, string>> => ({
     "base-uri 'none'",
     "frame-ancestors 'none'",
     "require-trusted-types-for 'script'",
-    "trusted-types dashboard"
+    "trusted-types dashboard dashboard-sign"
   ].join("; "),
   "x-frame-options": "DENY",
   "cross-origin-opener-policy": "same-origin",
@@ -57,14 +57,17 @@ const make = Effect.gen(function*() {
   const cookies = sessionCookies(origin)
   const style = yield* Effect.flatMap(stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
   const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
+  const signScript = yield* Effect.flatMap(sign, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
   const files: ReadonlyMap<string, Asset> = new Map([
     [`dashboard-${style.hash}.css`, style],
-    [`dashboard-${script.hash}.js`, script]
+    [`dashboard-${script.hash}.js`, script],
+    [`sign-${signScript.hash}.js`, signScript]
   ])
-  const [styleName, scriptName] = [...files.keys()] as [string, string]
+  const [styleName, scriptName, signName] = [...files.keys()] as [string, string, string]
   const assets: Assets = {
     style: `${base}/dashboard/assets/${styleName}`,
-    script: `${base}/dashboard/assets/${scriptName}`
+    script: `${base}/dashboard/assets/${scriptName}`,
+    sign: `${base}/dashboard/assets/${signName}`
   }
 
   const withCookie = (response: Response, name: string, value: string, sameSite: "lax" | "strict", seconds: number) =>

@@ -14,6 +14,7 @@ import { plainPage, refusalOf } from "../pages/Shell.ts"
 import { invitationBody, linkBody, proofBody, signInBody, type SignInView } from "../pages/SignIn.ts"
 import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
+import { networkOfChain } from "../rules/WalletSignIn.ts"
 import { Frames } from "./Frames.ts"
 import { readAnswer } from "./Passkeys.ts"
 
@@ -59,7 +60,7 @@ export const signInHandlers = Operations.group(
     const showSignIn = (request: Request, next: string | null, error: PublicError | null) =>
       frames.send(
         request,
-        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(next, error))),
+        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(next, error)), true),
         error === null ? 200 : statusOf(error.code)
       )
 
@@ -94,7 +95,9 @@ export const signInHandlers = Operations.group(
     /** A form of ours, counted for its address: whoever guesses is slow. */
     const formOf = Effect.fnUntraced(function*(request: Request) {
       yield* rateLimiter.address(request, "nonce")
-      if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+      if (!isFromOwnPage(request.headers, origin)) {
+        return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+      }
       return yield* readForm(request)
     })
 
@@ -187,7 +190,9 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "nonce")
-          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          if (!isFromOwnPage(request.headers, origin)) {
+            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+          }
           return jsonText(JSON.stringify(yield* signIn.passkeyOptions))
         })
       )
@@ -227,10 +232,39 @@ export const signInHandlers = Operations.group(
         })
       )
       .handle(
+        "walletNonce",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          const network = networkOfChain(form.get("chain") ?? "", environments)
+          const { message } = yield* signIn.walletNonce(network, (form.get("address") ?? "").trim())
+          return jsonText(JSON.stringify({ message }))
+        })
+      )
+      .handle(
+        "useWallet",
+        Effect.fnUntraced(function*() {
+          const request = yield* HttpServerRequest.HttpServerRequest
+          const form = yield* formOf(request)
+          const proof = {
+            message: form.get("message") ?? "",
+            signature: form.get("signature") ?? "",
+            publicKey: null,
+            proof: null
+          }
+          return yield* Effect.match(signIn.byWallet(proof), {
+            onSuccess: (opened) => signedIn(opened, form.get("next")),
+            onFailure: (error) => showSignIn(request, form.get("next"), error)
+          })
+        })
+      )
+      .handle(
         "signOut",
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
-          if (!isFromOwnPage(request.headers, origin)) return yield* publicError("ORIGIN_NOT_ALLOWED")
+          if (!isFromOwnPage(request.headers, origin)) {
+            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+          }
           const session = yield* sessionOf(request)
           if (session !== null) yield* sessions.end(session.id)
           return frames.withoutSession(frames.seeOther(`${base}/dashboard/signin`))

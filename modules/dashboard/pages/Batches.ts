@@ -24,6 +24,7 @@ import {
   type Tone,
   usd
 } from "./Elements.ts"
+import { signingActions, signingCard } from "./BatchSigning.ts"
 import type { Page, Visit } from "./Page.ts"
 
 type BatchRow = typeof ReadBatch.Encoded
@@ -133,6 +134,8 @@ export const batch: Page = {
         visit.may("batches:approve") && status === "pending_approval"
         && form(visit, "approve", html`<button class="main">${words.approve}</button>`)
       }`,
+      follows: ["batch.*"],
+      signs: true,
       body: html`${
         card(
           null,
@@ -145,7 +148,7 @@ export const batch: Page = {
             [words.approvals, words.approvalsOf(found.approvals.length, found.approvals_required)]
           ])
         )
-      }${
+      }${signingCard(visit, found)}${
         card(
           words.parts,
           table(words.parts, [
@@ -174,13 +177,13 @@ export const batch: Page = {
               title: fields.to,
               cell: ({ destination }) => html`<span class="mono">${destination.address}</span>`
             },
-            { title: fields.state, cell: ({ status: state }) => state }
+            { title: fields.state, cell: ({ status: state }) => words.lineStates[state] }
           ], found.lines)
         )
       }`
     }
   }),
-  actions: { approve: act("approve"), cancel: act("cancel") }
+  actions: { approve: act("approve"), cancel: act("cancel"), ...signingActions }
 }
 
 interface CollectableRow {

@@ -89,6 +89,7 @@ export const overview: Page = {
     const waiting = cases?.data.length ?? 0
     return {
       title: texts.sections.overview,
+      follows: ["invoice.*", "invoice_payment.*", "exception.*"],
       acts: visit.may("invoices:write")
         && html`<a class="button main" href="${at("payments/new")}">${texts.payments.newInvoice}</a>`,
       body: html`<div class="tiles">${

@@ -65,6 +65,10 @@ export interface Screen {
   /** Beside the heading: the state of what is shown. */
   readonly state?: Content
   readonly body: Content
+  /** Types of events after which it may look otherwise; absent: it stays as it was asked for. */
+  readonly follows?: ReadonlyArray<string>
+  /** Whether a wallet of the browser may sign something of it, by a script of its own. */
+  readonly signs?: boolean
   /** Where whoever asked for this page is led at once; absent: it is shown. */
   readonly goTo?: { readonly path: string; readonly query?: Query }
 }

@@ -197,6 +197,7 @@ export const payment: Page = {
       trail: { text: texts.sections.payments, path: "payments" },
       state: stateChip(texts, invoice),
       acts: actsOf(visit, invoice),
+      follows: ["invoice.*", "invoice_payment.*", "exception.*"],
       body: html`<div class="cols">${card(words.happened, timeline(visit, stepsOf(visit, story)))}<div class="stack">${
         card(words.money, moneyOf(visit, story))
       }${

@@ -132,6 +132,11 @@ const approverNames = Effect.fnUntraced(
   }
 )
 
+/** What may tell of a refund. Its batch is told only to who may see batches. */
+const refundEvents = (
+  visit: Visit
+): ReadonlyArray<string> => ["invoice_payment.*", "exception.*", ...(visit.may("batches:read") ? ["batch.*"] : [])]
+
 const refundScreen = (visit: Visit, refund: RefundRow, names: Names, more: Html | null = null): Screen => {
   const { fields, refunds: words, sections } = visit.texts
   return {
@@ -139,6 +144,8 @@ const refundScreen = (visit: Visit, refund: RefundRow, names: Names, more: Html 
     trail: { text: sections.refunds, path: "refunds" },
     state: stateOf(visit, refund),
     acts: actsOf(visit, refund),
+    // A claim link is shown once: what comes in its place has none.
+    ...(more === null ? { follows: refundEvents(visit) } : {}),
     body: html`${more}${
       card(
         null,

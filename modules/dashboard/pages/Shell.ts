@@ -12,12 +12,21 @@ export interface Assets {
   /** Paths of the files, with the hash of their content in their names. */
   readonly style: string
   readonly script: string
+  /** Of pages with something to sign. */
+  readonly sign: string
 }
 
 /** An icon of nothing: without one a browser asks for `/favicon.ico`. */
 const emptyPicture = pictureUrl("data:image/png;base64,")!
 
-const document = (texts: Texts, title: string, assets: Assets, bodyClass: string | null, body: Content): string =>
+const document = (
+  texts: Texts,
+  title: string,
+  assets: Assets,
+  bodyClass: string | null,
+  body: Content,
+  signs = false
+): string =>
   `<!doctype html>${html`<html lang="${texts.locale}" dir="${texts.direction}"><head>
       <meta charset="utf-8">
       <meta name="viewport" content="width=device-width,initial-scale=1">
@@ -26,7 +35,9 @@ const document = (texts: Texts, title: string, assets: Assets, bodyClass: string
       <title>${title}</title>
       <link rel="icon" href="${emptyPicture}">
       <link rel="stylesheet" href="${pathUrl(assets.style)}">
-      <script src="${pathUrl(assets.script)}" defer></script>
+      <script src="${pathUrl(assets.script)}" defer></script>${
+    signs && html`<script src="${pathUrl(assets.sign)}" defer></script>`
+  }
     </head><body${attribute("class", bodyClass)}>${body}</body></html>`}`
 
 const groups = ["money", "developers", "settings"] as const
@@ -97,10 +108,25 @@ export interface Frame {
   readonly signOut: Url
 }
 
+/** What a page shows, without what stands around it: its newer state, for the script that follows. */
+export const fragment = (visit: Visit, screen: Screen): string => mainOf(visit, screen).toString()
+
+const mainOf = (visit: Visit, screen: Screen): Html => {
+  const { query, refusal, texts } = visit
+  const notice = query.get("notice")
+  return html`<main id="main"${attribute("data-follow", screen.follows?.join(",") ?? null)}>${
+    screen.trail !== undefined
+    && html`<p class="crumb"><a href="${visit.at(screen.trail.path)}">${screen.trail.text}</a> / ${screen.title}</p>`
+  }<div class="head"><h1>${screen.title}</h1>${screen.state}${
+    screen.acts !== undefined && html`<div class="acts">${screen.acts}</div>`
+  }</div>${isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
+    refusal !== null && note("bad", refusal.error.message, "alert")
+  }${screen.body}</main>`
+}
+
 /** A page in its shell. */
 export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections, signOut }: Frame): string => {
-  const { environment, membership, query, refusal, texts } = visit
-  const notice = query.get("notice")
+  const { environment, membership, texts } = visit
   return document(
     texts,
     `${screen.title} · ${membership.merchantName} · Tillwire`,
@@ -108,25 +134,24 @@ export const page = (visit: Visit, screen: Screen, { assets, elsewhere, sections
     null,
     html`<a class="skip" href="#main">${texts.skip}</a>${menu(visit, sections)}<div class="frame">${
       environment === "devnet" && html`<aside class="test-strip">${texts.testStrip}</aside>`
-    }${top(visit, elsewhere, signOut)}<main id="main">${
-      screen.trail !== undefined
-      && html`<p class="crumb"><a href="${visit.at(screen.trail.path)}">${screen.trail.text}</a> / ${screen.title}</p>`
-    }<div class="head"><h1>${screen.title}</h1>${screen.state}${
-      screen.acts !== undefined && html`<div class="acts">${screen.acts}</div>`
-    }</div>${isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
-      refusal !== null && note("bad", refusal.error.message, "alert")
-    }${screen.body}</main></div>`
+    }${top(visit, elsewhere, signOut)}${
+      screen.follows !== undefined
+      && html`<p id="live" class="visually-hidden" aria-live="polite"></p>
+      <p id="offline" class="note warn" role="status" hidden><span>${texts.offline}</span></p>`
+    }${mainOf(visit, screen)}</div>`,
+    screen.signs === true
   )
 }
 
 /** A document without a shell: sign-in, and what went wrong outside of a shop. */
-export const plainPage = (texts: Texts, title: string, assets: Assets, body: Content): string =>
+export const plainPage = (texts: Texts, title: string, assets: Assets, body: Content, signs = false): string =>
   document(
     texts,
     `${title} · Tillwire`,
     assets,
     "plain",
-    html`<main id="main"><section class="card"><h1>${title}</h1>${body}</section></main>`
+    html`<main id="main"><section class="card"><h1>${title}</h1>${body}</section></main>`,
+    signs
   )
 
 /** What is shown of a refusal: what happened and what to do. */

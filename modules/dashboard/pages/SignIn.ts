@@ -20,6 +20,19 @@ const fault = ({ error }: SignInView) => error !== null && note("bad", error.mes
 
 const next = ({ next: path }: SignInView) => html`<input type="hidden" name="next" value="${path}">`
 
+/** The list stays empty and unseen until a wallet of the browser announces itself to the script. */
+const walletForm = (view: SignInView): Html => {
+  const { base, texts: { signIn } } = view
+  const path = `${base}/dashboard/signin/wallet`
+  return html`<form method="post" action="${pathUrl(path)}">${next(view)}
+    <input type="hidden" name="message"><input type="hidden" name="signature">
+    <ul class="wallets" aria-label="${signIn.wallets}" data-nonce="${`${path}-nonce`}" data-words="${
+    JSON.stringify(signIn.wallet)
+  }" hidden></ul>
+    <p id="wallet-note" role="status"></p>
+  </form>`
+}
+
 /** A passkey is asked for, and its answer sent to a path of the dashboard. It takes the script. */
 const passkeyForm = (view: SignInView, path: string, text: string): Html => {
   const { base, nameAddress, texts: { signIn } } = view
@@ -37,16 +50,16 @@ export const proofBody = (view: SignInView): Html => {
   const { texts: { signIn } } = view
   return html`<p>${signIn.againText}</p>${fault(view)}${
     passkeyForm(view, "again", signIn.again)
-  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  }${walletForm(view)}<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <p><a href="${pathUrl(view.next)}">${signIn.back}</a></p>`
 }
 
-/** All ways to sign in. Passkeys take the script; a link and a recovery code do not. */
+/** All ways to sign in. Passkeys and wallets take the script; a link and a recovery code do not. */
 export const signInBody = (view: SignInView): Html => {
   const { base, texts: { signIn } } = view
   return html`<p>${signIn.hello}</p>${fault(view)}${
     passkeyForm(view, "passkey", signIn.passkey)
-  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  }${walletForm(view)}<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <details><summary>${signIn.recovery}</summary>
     <form method="post" action="${pathUrl(`${base}/dashboard/signin/recovery`)}" class="stack">${next(view)}
       <label class="f">${signIn.email}<input type="email" name="email" required autocomplete="username"></label>

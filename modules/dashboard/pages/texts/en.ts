@@ -1,8 +1,10 @@
 /** English. */
+import { signingTexts } from "./enSigning.ts"
 import { toolTexts } from "./enTools.ts"
 
 export const en = {
   ...toolTexts,
+  ...signingTexts,
   locale: "en",
   direction: "ltr",
   skip: "Skip to content",
@@ -44,6 +46,7 @@ export const en = {
     accountant: "Accountant",
     viewer: "Viewer"
   },
+  offline: "Not connected. What stands here may be old; it comes back by itself.",
   notices: {
     saved: "Saved.",
     invoice_created: "The invoice is open. Send its link to your customer.",
@@ -62,11 +65,14 @@ export const en = {
     change_canceled: "Canceled. What holds now goes on.",
     link_made: "The payment link is open. Copy it, or print the poster.",
     link_off: "The payment link is off. Open invoices of it can still be paid.",
-    link_on: "The payment link is on again."
+    link_on: "The payment link is on again.",
+    hash_told: "We look there. The network decides what was paid."
   },
   errors: {
     title: "This did not work",
     notFoundTitle: "Not here",
+    foreignForm:
+      "This form does not come from the dashboard at its own address. Open it there, as the service's publicUrl has it.",
     signInAgain: "Your session has ended. Sign in to go on."
   },
   signIn: {
@@ -82,7 +88,15 @@ export const en = {
     token: "Token of the link",
     go: "Continue",
     passkey: "Sign in with a passkey",
-    wallet: "Sign in with a wallet",
+    wallets: "Wallets of this browser",
+    wallet: {
+      pay: "Sign in with {wallet}",
+      asking: "Confirm in {wallet}. It signs a text, and nothing is sent or spent.",
+      declined: "You declined in {wallet}.",
+      busy: "{wallet} is already asking. Open it and answer there.",
+      locked: "{wallet} is locked. Open it, then press again.",
+      unknown: "{wallet} could not sign. Try again, or sign in another way."
+    },
     recovery: "Lost your passkey?",
     email: "E-mail",
     code: "Recovery code",
@@ -392,6 +406,13 @@ export const en = {
       partly_paid: "Partly done",
       canceled: "Canceled",
       expired: "Expired"
+    },
+    lineStates: {
+      pending: "Not seen",
+      seen: "Seen",
+      paid: "Paid",
+      mismatch: "Otherwise than signed",
+      released: "Released"
     },
     partStates: {
       ready: "Ready to sign",

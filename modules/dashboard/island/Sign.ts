@@ -1,0 +1,6 @@
+/** What wallets of the browser sign, on pages that ask for it: `npm run island` makes `sign.js` of it. */
+import { startBatchSigning } from "./BatchSigning.ts"
+import { startWalletSignIn } from "./WalletSignIn.ts"
+
+startBatchSigning()
+startWalletSignIn()
