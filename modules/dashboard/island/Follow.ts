@@ -1,0 +1,120 @@
+/**
+ * Keeps a page that shows states as it is on the server: an event says that something has changed, and the page is
+ * asked for anew. What an event tells is not shown, so a page never says more than the server does.
+ */
+import { makeReader } from "./Fragment.ts"
+import { morph } from "./Morph.ts"
+
+/** Milliseconds: between two looks at least, without a socket, and for an answer. */
+const pauseMillis = 1_000
+const pollMillis = 15_000
+const answerMillis = 10_000
+
+/** Milliseconds without a frame after which a socket counts as lost: two heartbeats of 25 s and some. */
+const silenceMillis = 60_000
+
+/** Milliseconds between two sentences for whoever listens. */
+const speechMillis = 5_000
+
+const stateOf = (main: Element): string => main.querySelector(".head .chip")?.textContent ?? ""
+
+export const startFollowing = (): void => {
+  const main = document.getElementById("main")
+  const [live, offline] = [document.getElementById("live"), document.getElementById("offline")]
+  const types = main?.dataset["follow"]
+  if (!main || !live || !offline || !types) return
+  const read = makeReader("dashboard")
+  const address = new URL(location.href)
+  address.searchParams.delete("notice")
+  address.hash = ""
+  const path = address.pathname + address.search
+  let lookedAt = 0
+  let spokeAt = -speechMillis
+  let isOver = false
+  let isWanted = false
+  let timer: ReturnType<typeof setTimeout> | undefined
+  let poll: ReturnType<typeof setInterval> | undefined
+  let failures = 0
+
+  const show = (text: string) => {
+    const next = read(text)
+    if (!next) return false
+    const before = stateOf(main)
+    morph(main, next)
+    document.dispatchEvent(new Event("dashboard:change"))
+    const state = stateOf(main)
+    if (state !== before && performance.now() - spokeAt > speechMillis) {
+      spokeAt = performance.now()
+      live.textContent = `${main.querySelector("h1")?.textContent ?? ""}: ${state}`
+    }
+    return true
+  }
+
+  const look = async () => {
+    timer = undefined
+    isWanted = document.hidden
+    if (isWanted || isOver) return
+    lookedAt = performance.now()
+    try {
+      const answer = await fetch(path, {
+        headers: { accept: "text/html+fragment" },
+        cache: "no-store",
+        redirect: "manual",
+        signal: AbortSignal.timeout(answerMillis)
+      })
+      // The session has ended: asking again is of no use.
+      isOver = answer.type === "opaqueredirect"
+      offline.hidden = answer.ok && show(await answer.text())
+    } catch {
+      offline.hidden = false
+    }
+  }
+
+  /** Looks now, or when a second has passed since the last look. */
+  const want = () => {
+    timer ??= setTimeout(look, Math.max(20, lookedAt + pauseMillis - performance.now()))
+  }
+
+  const connectLater = () => {
+    poll ??= setInterval(want, pollMillis)
+    if (isOver) return
+    setTimeout(connect, Math.min(30_000, 500 * 2 ** failures++) * (0.75 + Math.random() / 2))
+  }
+
+  const listen = (socket: WebSocket) => {
+    let silence: ReturnType<typeof setTimeout> | undefined
+    socket.addEventListener("message", ({ data }) => {
+      clearTimeout(silence)
+      silence = setTimeout(() => socket.close(), silenceMillis)
+      const frame = JSON.parse(data) as { readonly object?: string; readonly type?: string }
+      if (frame.type === "ready") {
+        failures = 0
+        clearInterval(poll)
+        poll = undefined
+        // What happened before the socket was there came by no event.
+        want()
+        // Depths of payments and approvals of refunds are told by no event: a heartbeat every 25 s looks for them.
+      } else if (frame.object === "event" || frame.type === "heartbeat") want()
+    })
+    socket.addEventListener("close", () => {
+      clearTimeout(silence)
+      connectLater()
+    })
+  }
+
+  const connect = async () => {
+    try {
+      const body = new URLSearchParams({ action: "ticket" })
+      const answer = await fetch(path, { method: "POST", body, signal: AbortSignal.timeout(answerMillis) })
+      const { url } = await answer.json() as { readonly url: string }
+      listen(new WebSocket(`${url}&types=${encodeURIComponent(types)}`))
+    } catch {
+      connectLater()
+    }
+  }
+
+  document.addEventListener("visibilitychange", () => {
+    if (!document.hidden && isWanted) want()
+  })
+  connect()
+}
