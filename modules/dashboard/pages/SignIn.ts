@@ -48,18 +48,18 @@ const passkeyForm = (view: SignInView, path: string, text: string): Html => {
 /** For whoever is signed in for longer than what they want to do allows: by a passkey, or by a new link. */
 export const proofBody = (view: SignInView): Html => {
   const { texts: { signIn } } = view
-  return html`<p>${signIn.againText}</p>${fault(view)}${
-    passkeyForm(view, "again", signIn.again)
-  }${walletForm(view)}<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  return html`<p>${signIn.againText}</p>${fault(view)}${passkeyForm(view, "again", signIn.again)}${
+    walletForm(view)
+  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <p><a href="${pathUrl(view.next)}">${signIn.back}</a></p>`
 }
 
 /** All ways to sign in. Passkeys and wallets take the script; a link and a recovery code do not. */
 export const signInBody = (view: SignInView): Html => {
   const { base, texts: { signIn } } = view
-  return html`<p>${signIn.hello}</p>${fault(view)}${
-    passkeyForm(view, "passkey", signIn.passkey)
-  }${walletForm(view)}<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
+  return html`<p>${signIn.hello}</p>${fault(view)}${passkeyForm(view, "passkey", signIn.passkey)}${
+    walletForm(view)
+  }<details><summary>${signIn.linkTitle}</summary>${linkForm(view)}</details>
   <details><summary>${signIn.recovery}</summary>
     <form method="post" action="${pathUrl(`${base}/dashboard/signin/recovery`)}" class="stack">${next(view)}
       <label class="f">${signIn.email}<input type="email" name="email" required autocomplete="username"></label>

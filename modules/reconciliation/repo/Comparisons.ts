@@ -78,6 +78,57 @@ const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
 }
 
 /**
+ * Odd money with its other side, which may lie far away in time: it was assigned weeks later, or booked when the books
+ * began. Each is looked for by its index, as few are odd.
+ */
+const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
+  const { hashOf, isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
+  return sql`SELECT CASE WHEN coalesce(m.is_payment, p.id IS NOT NULL) THEN 'invoice_payment' ELSE 'exception' END
+        AS source_object,
+      CASE WHEN m.at IS NULL THEN coalesce(p.id::text, m.id)
+        WHEN m.is_payment THEN m.money_id::text ELSE m.exception_id END AS source_id,
+      coalesce(m.asset, m.ledger_asset) AS asset,
+      coalesce(m.amount, c.amount) AS amount, coalesce(m.block_time, c.block_time) AS block_time,
+      coalesce(m.tx_hash, c.tx_hash) AS tx_hash, coalesce(m.unlisted, c.unlisted) AS unlisted,
+      coalesce(m.is_handled, c.is_handled) AS is_handled,
+      CASE WHEN l.is_reversed_later THEN m.held_units ELSE coalesce(o.units, m.units) END AS units,
+      CASE WHEN l.is_reversed_later THEN m.held_usd_millis ELSE coalesce(o.usd_millis, m.usd_millis) END
+        AS usd_millis, coalesce(o.at, m.at) AS at, l.is_reversed_later,
+      coalesce(m.reverses_earlier, false) AS reverses_earlier, coalesce(m.counted, p.counted) AS counted,
+      coalesce(m.rejection, p.rejection) AS rejection
+    FROM odd m LEFT JOIN LATERAL (
+      SELECT p.id, CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
+        CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
+      FROM invoice_payments p WHERE m.at IS NULL AND p.id = m.payment_id AND p.merchant_id = ${merchantId} OFFSET 0
+    ) p ON true LEFT JOIN LATERAL (
+      SELECT t.amount, t.block_time, t.tx_hash, t.unlisted, t.status = t.handled AS is_handled FROM transfers t
+      WHERE m.id IS NULL AND NOT m.reverses_earlier AND t.merchant_id = ${merchantId} AND t.status <> 'reverted'
+        AND t.id = coalesce(m.transfer_id, (
+          SELECT t.id FROM invoice_payments p JOIN transfers t ON t.invoice_id = p.invoice_id::text
+          WHERE p.id = m.money_id AND p.merchant_id = ${merchantId}
+            AND (SELECT ${uuidOfHash} FROM ${hashOf(sql`t.id`)} h) = p.id LIMIT 1))
+      OFFSET 0
+    ) c ON true LEFT JOIN LATERAL (
+      -- Its bookings of all time: what left its chain and came back weeks later is booked three times.
+      SELECT sum(${movedUnits}) AS units,
+        sum(${movedUsd}) AS usd_millis,
+        min(e.created_at) AS at
+      FROM balance_transactions b
+      JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id
+        AND e.asset = coalesce(m.asset, m.ledger_asset)
+      WHERE m.reverses_earlier IS NOT TRUE AND (m.at IS NULL OR m.units IS DISTINCT FROM coalesce(m.amount, c.amount))
+        AND b.merchant_id = ${merchantId}
+        AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
+        AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
+          SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
+    ) o ON true CROSS JOIN LATERAL (
+      -- It is on its chain no more, and was taken out of the books when the period was over.
+      SELECT (m.id IS NULL AND c.amount IS NULL AND m.held_units > 0 AND o.units = 0) IS TRUE
+        AS is_reversed_later
+    ) l`
+}
+
+/**
  * Money of which chain and books do not say the same, or that is told apart, in some slices; what is wrong first. What
  * `differingSlices` leaves out has none.
  */
@@ -146,51 +197,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
           OR k.units <> t.amount OR t.unlisted OR ${isWithin(sql`t.block_time`)} <> ${isWithin(sql`k.at`)}
           OR k.counted <> k.usd_millis OR k.reverses_earlier OR k.rejection = 'below_dust')
       ), completed AS (
-        -- The other side may lie far away in time: money that was assigned weeks later, or booked when the books began.
-        -- Each is looked for by its index, as few are odd.
-        SELECT CASE WHEN coalesce(m.is_payment, p.id IS NOT NULL) THEN 'invoice_payment' ELSE 'exception' END
-            AS source_object,
-          CASE WHEN m.at IS NULL THEN coalesce(p.id::text, m.id)
-            WHEN m.is_payment THEN m.money_id::text ELSE m.exception_id END AS source_id,
-          coalesce(m.asset, m.ledger_asset) AS asset,
-          coalesce(m.amount, c.amount) AS amount, coalesce(m.block_time, c.block_time) AS block_time,
-          coalesce(m.tx_hash, c.tx_hash) AS tx_hash, coalesce(m.unlisted, c.unlisted) AS unlisted,
-          coalesce(m.is_handled, c.is_handled) AS is_handled,
-          CASE WHEN l.is_reversed_later THEN m.held_units ELSE coalesce(o.units, m.units) END AS units,
-          CASE WHEN l.is_reversed_later THEN m.held_usd_millis ELSE coalesce(o.usd_millis, m.usd_millis) END
-            AS usd_millis, coalesce(o.at, m.at) AS at, l.is_reversed_later,
-          coalesce(m.reverses_earlier, false) AS reverses_earlier, coalesce(m.counted, p.counted) AS counted,
-          coalesce(m.rejection, p.rejection) AS rejection
-        FROM odd m LEFT JOIN LATERAL (
-          SELECT p.id, CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
-            CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
-          FROM invoice_payments p WHERE m.at IS NULL AND p.id = m.payment_id AND p.merchant_id = ${merchantId} OFFSET 0
-        ) p ON true LEFT JOIN LATERAL (
-          SELECT t.amount, t.block_time, t.tx_hash, t.unlisted, t.status = t.handled AS is_handled FROM transfers t
-          WHERE m.id IS NULL AND NOT m.reverses_earlier AND t.merchant_id = ${merchantId} AND t.status <> 'reverted'
-            AND t.id = coalesce(m.transfer_id, (
-              SELECT t.id FROM invoice_payments p JOIN transfers t ON t.invoice_id = p.invoice_id::text
-              WHERE p.id = m.money_id AND p.merchant_id = ${merchantId}
-                AND (SELECT ${uuidOfHash} FROM ${hashOf(sql`t.id`)} h) = p.id LIMIT 1))
-          OFFSET 0
-        ) c ON true LEFT JOIN LATERAL (
-          -- Its bookings of all time: what left its chain and came back weeks later is booked three times.
-          SELECT sum(${movedUnits}) AS units,
-            sum(${movedUsd}) AS usd_millis,
-            min(e.created_at) AS at
-          FROM balance_transactions b
-          JOIN ledger_entries e ON e.merchant_id = b.merchant_id AND e.transaction_id = b.id
-            AND e.asset = coalesce(m.asset, m.ledger_asset)
-          WHERE m.reverses_earlier IS NOT TRUE AND (m.at IS NULL OR m.units IS DISTINCT FROM coalesce(m.amount, c.amount))
-            AND b.merchant_id = ${merchantId}
-            AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
-            AND b.source_id = ANY (ARRAY(SELECT m.money_id::text UNION ALL
-              SELECT x.id FROM unmatched x WHERE x.payment_id = m.money_id))
-        ) o ON true CROSS JOIN LATERAL (
-          -- It is on its chain no more, and was taken out of the books when the period was over.
-          SELECT (m.id IS NULL AND c.amount IS NULL AND m.held_units > 0 AND o.units = 0) IS TRUE
-            AS is_reversed_later
-        ) l
+        ${completedOf(sql, merchantId)}
       )
       SELECT source_object, source_id, asset, amount::text AS chain_units, block_time AS chain_at, tx_hash,
         unlisted AS is_unlisted, is_handled, units::text AS ledger_units, usd_millis::text AS ledger_usd_millis,

@@ -143,7 +143,8 @@ const rowsOf = (seed: number, place: number) => {
 const fill = Effect.fnUntraced(function*(seed: number) {
   const sql = yield* SqlClient.SqlClient
   const rows = Array.from({ length: paymentsPerMonth }, (_, place) => rowsOf(seed, place))
-  const of = <K extends keyof ReturnType<typeof rowsOf>>(name: K) => JSON.stringify(rows.flatMap((each) => each[name]))
+  const of = <K extends keyof ReturnType<typeof rowsOf>>(name: K) =>
+    JSON.stringify(rows.flatMap((each): ReadonlyArray<object> => each[name]))
   yield* sql`TRUNCATE transfers, invoice_payments, exceptions, balance_transactions, ledger_entries`
   yield* sql`INSERT INTO transfers (id, merchant_id, version, network, environment, tx_hash, tx_index, kind, match_key,
       token_address, amount, height, block_hash, block_time, observed_at, status, handled, confirmations, attempts,
