@@ -91,10 +91,7 @@ export interface Grant extends Principal {
   readonly membership?: string
   /** Epoch seconds from which on it may move money on mainnet; absent: at any time, as where there is no mainnet. */
   readonly moneyFrom?: number
-  /**
-   * Epoch seconds until which a person counts as one who has just proved who it is; absent: of keys, which always do,
-   * and where there is no mainnet.
-   */
+  /** Epoch seconds until which a person has just proved who it is; absent: a key, or where there is no mainnet. */
   readonly freshUntil?: number
 }
 
@@ -501,10 +498,7 @@ export const requireMerchantScope = Effect.flatMap(
   (principal) => principal.scope === "merchant" ? Effect.succeed(principal) : Effect.fail(publicError("SCOPE_MISMATCH"))
 )
 
-/**
- * Fails with `CREDENTIAL_NOT_ALLOWED` unless a person of the merchant signed in: an API key stands on servers, and who
- * finds it must not do this in a person's name.
- */
+/** Fails with `CREDENTIAL_NOT_ALLOWED` unless a person signed in: who finds a key must not act in a person's name. */
 export const requirePerson = Effect.flatMap(
   requireMerchantScope,
   (principal) =>

@@ -3,21 +3,14 @@ import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Actors } from "../../runtime/Actors.ts"
 import { AuditLog } from "../../runtime/AuditLog.ts"
-import { Chains, type WalletOwner, type WalletRef } from "../../runtime/Chains.ts"
-import { Commit, decideAnew, type IdempotentReplay, noCause, type Write } from "../../runtime/Commit.ts"
-import { sha256 } from "../../runtime/http/CanonicalJson.ts"
+import { Chains, type WalletOwner } from "../../runtime/Chains.ts"
+import { Commit, type IdempotentReplay } from "../../runtime/Commit.ts"
 import { Members } from "../../runtime/Members.ts"
 import { Timers } from "../../runtime/Timers.ts"
+import { registerDueProposals } from "../../runtime/timers/DueProposals.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
-import { isPublicError, PublicError, publicError } from "../../schemas/Errors.ts"
+import { PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import {
-  approveProposal,
-  newProposal,
-  type Proposer,
-  requireProposal,
-  reviewProposal
-} from "../../schemas/Proposals.ts"
 import type { ConfirmedForwarder, ForwarderProof, ForwarderRecovery, ReceivingWallet } from "../../schemas/Wallet.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { NewWallet, WalletCall } from "./actor/Calls.ts"
@@ -27,33 +20,10 @@ import { confirmRecovery } from "./actor/RecoveryConfirmation.ts"
 import { makeWalletRecords } from "./actor/WalletRecords.ts"
 import { invalidWallet, keepValue, readNew } from "./actor/NewWallets.ts"
 import { makeWalletReader } from "./actor/WalletReader.ts"
+import { makeWalletChanges, timerName } from "./actor/WalletChanges.ts"
 import { watchWallets } from "./actor/WalletWatch.ts"
-import {
-  conflictMessage,
-  dueAt,
-  firstAddresses,
-  type OwnedWallet,
-  startIndexOf,
-  startingAt,
-  walletActsOf,
-  type WalletChange,
-  walletObject,
-  type WalletProposal,
-  type WalletState
-} from "./rules.ts"
-import { makeRepo, type WalletRow, walletWrite } from "./repo.ts"
-
-/** Rows of wallets that begin to receive in one run of the timer. */
-const dueBatch = 100
-
-/** Who puts a wallet in the place of another once it has waited. */
-const timerActor = "service:wallets"
-
-/** A merchant's wallets: those that receive, and those that wait to. */
-export interface WalletList {
-  readonly wallets: ReadonlyArray<ReceivingWallet>
-  readonly pending_wallets: ReadonlyArray<ReceivingWallet>
-}
+import { conflictMessage, startIndexOf, startingAt, type WalletState } from "./rules.ts"
+import { makeRepo } from "./repo.ts"
 
 /** It does not tell whose invoices. */
 const payeeInUseMessage =
@@ -62,6 +32,12 @@ const payeeInUseMessage =
 /** It does not tell who uses the wallet. */
 const walletInUseMessage =
   "this wallet is already in use in this deployment: give the key of another account, or another list of addresses"
+
+/** A merchant's wallets: those that receive, and those that wait to. */
+export interface WalletList {
+  readonly wallets: ReadonlyArray<ReceivingWallet>
+  readonly pending_wallets: ReadonlyArray<ReceivingWallet>
+}
 
 export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<WalletList>
@@ -126,8 +102,6 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const auditLog = yield* AuditLog
       const chains = yield* Chains
       const commit = yield* Commit
-      const members = yield* Members
-      const timers = yield* Timers
       const repo = yield* makeRepo
       const reader = yield* makeWalletReader
       const forwarders: ForwarderServices = {
@@ -140,128 +114,20 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const walletRecords = yield* makeWalletRecords({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
-      const bodyOf = (ownedWallet: OwnedWallet, proposal: WalletProposal | null = null) =>
-        Effect.flatMap(reader.readStored(ownedWallet), (ref) => {
-          if (ref === null) {
-            const unknown = { nextIndex: null, highestUsedIndex: null, addressesLeft: null }
-            return Effect.succeed(walletObject(ownedWallet, [], unknown, proposal))
-          }
-          const addresses = firstAddresses(ref)
-          return Effect.zipWith(
-            chains.walletUse(ref.fingerprint),
-            chains.addressesLeft(ref),
-            (use, addressesLeft) => walletObject(ownedWallet, addresses, { ...use, addressesLeft }, proposal)
-          )
-        })
-
-      /** A wallet that waits, as the members of now see it. */
-      const review = (merchantId: number, proposal: WalletProposal | null) =>
-        proposal === null
-          ? Effect.succeed(null)
-          : Effect.map(members.list(merchantId), (found) => reviewProposal(proposal, found, "wallets:write"))
-
-      /** Runs in the owner's mailbox; a race lost to another instance is decided anew. */
-      const change = <A>(
-        owner: WalletOwner,
-        { by, cause, reply }: WalletCall<A>,
-        decide: (row: WalletRow) => Effect.Effect<
-          WalletChange & { readonly result: A; readonly writes?: ReadonlyArray<Write> },
-          PublicError
-        >
-      ): Effect.Effect<A, PublicError | IdempotentReplay> =>
-        actors.send(
-          "wallets",
-          `${owner.merchantId} ${owner.environment} ${owner.family}`,
-          Effect.gen(function*() {
-            const row = yield* repo.find(owner)
-            const reviewed = { ...row, proposal: yield* review(owner.merchantId, row.proposal) }
-            const { result, writes = [], ...next } = yield* decide(reviewed)
-            const acts = walletActsOf(owner, row, next, sha256, by.credential, cause.requestId)
-            const entries = yield* Effect.forEach(acts, auditLog.writesOf)
-            const { proposal, wallet } = next
-            yield* commit.append({
-              merchantId: owner.merchantId,
-              environment: owner.environment,
-              cause,
-              writes: [
-                walletWrite(owner, { version: row.version + 1, wallet, proposal }),
-                ...writes,
-                ...entries.flat()
-              ],
-              events: [],
-              reply: reply(result)
-            })
-            yield* activeWallets.evict(owner)
-            yield* timers.wake("wallets")
-            return result
-          })
-        ).pipe(
-          decideAnew()
-        )
-
-      /** What takes the place of what: at once, or once it has waited. */
-      const placeOf = Effect.fnUntraced(function*(
-        owner: WalletOwner,
-        row: WalletRow,
-        wallet: WalletState,
-        ref: WalletRef,
-        by: Proposer,
-        now: number
-      ) {
-        const isSame = (other: WalletState | undefined) =>
-          other === undefined
-            ? Effect.succeed(false)
-            : Effect.map(
-              reader.readStored({ ...owner, wallet: other }),
-              (found) => found?.fingerprint === ref.fingerprint
-            )
-        const isReplacing = owner.environment === "mainnet" && row.version > 0
-        if (!isReplacing || (yield* isSame(row.wallet ?? undefined))) return { wallet, proposal: null }
-        const { proposal } = row
-        // Sent again, it does not begin anew.
-        if (proposal !== null && proposal.change.startIndex === wallet.startIndex && (yield* isSame(proposal.change))) {
-          return { wallet: row.wallet, proposal }
-        }
-        const found = yield* members.list(owner.merchantId)
-        const begun = newProposal(`chg_${yield* uuidV7}`, wallet, by, found, now)
-        return isPublicError(begun) ? yield* begun : { wallet: row.wallet, proposal: begun }
+      const { approve, bodyOf, cancel, change, placeOf, review, settle, watchCurrent } = makeWalletChanges({
+        actors,
+        auditLog,
+        chains,
+        commit,
+        members: yield* Members,
+        repo,
+        reader,
+        timers: yield* Timers,
+        current: activeWallets.of,
+        evict: activeWallets.evict
       })
 
-      /** The wallet of now is watched: once it has an owner, whose its addresses are is read from there. */
-      const watchCurrent = Effect.fnUntraced(function*(owner: WalletOwner) {
-        const current = yield* activeWallets.of(owner)
-        if (current !== null) yield* chains.watchWallet(current, owner.family)
-      })
-
-      /** Puts a wallet in the place of another that has waited, or ends it where the members of now did not agree. */
-      const settle = Effect.fnUntraced(function*(owner: WalletOwner) {
-        const call = { by: { credential: timerActor, person: null }, cause: noCause, reply: () => undefined }
-        yield* change<void>(owner, call, ({ proposal, wallet }) =>
-          Effect.map(nowSeconds, (now) => {
-            const due = dueAt(proposal)
-            return due !== null && now >= due && proposal !== null
-              ? { wallet: proposal.change, proposal: null, result: undefined }
-              : { wallet, proposal, result: undefined }
-          }))
-        yield* watchCurrent(owner)
-      })
-
-      yield* timers.register({
-        name: "wallets",
-        batchSize: dueBatch,
-        run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
-          const due = yield* repo.due(Math.floor(nowMillis / 1000), limit)
-          const settled = yield* Effect.forEach(due, (owner) =>
-            settle(owner).pipe(
-              Effect.as(1),
-              Effect.catch((error) =>
-                Effect.as(Effect.logWarning("a receiving wallet still waits; it is tried again", { owner, error }), 0)
-              )
-            ))
-          return settled.reduce((sum, each) => sum + each, 0)
-        }),
-        nextDueMillis: Effect.map(repo.nextDue, (seconds) => seconds === null ? null : seconds * 1000)
-      })
+      yield* registerDueProposals({ name: timerName, due: repo.due, nextDue: repo.nextDue, settle })
 
       yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: walletRecords.of })
 
@@ -321,23 +187,8 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         proof: (owner, address) =>
           proofOf(forwarders, owner, address),
         confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: walletRecords.evict }),
-        approve: (owner, changeId, call) =>
-          change(owner, call, ({ proposal, wallet }) =>
-            Effect.gen(function*() {
-              const waiting = requireProposal(proposal, changeId)
-              if (isPublicError(waiting)) return yield* waiting
-              const approved = approveProposal(waiting, call.by, yield* nowSeconds)
-              if (isPublicError(approved)) return yield* approved
-              const result = yield* bodyOf({ ...owner, wallet: approved.change }, approved)
-              return { wallet, proposal: approved, result }
-            })),
-        cancel: (owner, changeId, call) =>
-          change(owner, call, ({ proposal, wallet }) => {
-            const waiting = requireProposal(proposal, changeId)
-            return isPublicError(waiting)
-              ? Effect.fail(waiting)
-              : Effect.succeed({ wallet, proposal: null, result: undefined })
-          }),
+        approve,
+        cancel,
         remove: (owner, call) =>
           change(owner, call, ({ wallet }) =>
             wallet === null
