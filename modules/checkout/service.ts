@@ -12,8 +12,9 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { type Aggregate, Invoices, isPayable, newestFirst, type WithLastEvent } from "../invoices/plugin.ts"
-import { PayorApi, PayorDetails, SimulatedPayments } from "../payments/plugin.ts"
+import { explorerUrl, PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
+import { decisionsOf } from "./rules/Decisions.ts"
 import { canRestart, isCoveredByEvents, replacementFor, screenOf, sortPaymentMethods, type View } from "./rules.ts"
 import { type FormAction, returnUrlOf, type SessionCredentials } from "./pages/PageRequest.ts"
 
@@ -87,6 +88,7 @@ export class Checkout extends Context.Service<Checkout, {
       const chains = yield* Chains
       const clock = yield* MerchantClock
       const payorApi = yield* PayorApi
+      const claims = yield* RefundClaims
       const merchantSettings = yield* MerchantSettings
       const payorDetails = yield* PayorDetails
       const simulated = yield* SimulatedPayments
@@ -132,6 +134,9 @@ export class Checkout extends Context.Service<Checkout, {
             payorApi.address(current, onlyMethod.network, onlyMethod.id),
             () => Effect.succeed(null)
           )
+        const refunds = payable
+          ? []
+          : yield* claims.current()?.ofInvoice(invoice.merchantId, invoice.id) ?? Effect.succeed([])
         const screen = screenOf({ details, address, payable, change: request.change, now })
         const listedMethods = screen === "choose"
           ? yield* payorApi.withNetworkFees(invoice.environment, offeredMethods)
@@ -157,6 +162,18 @@ export class Checkout extends Context.Service<Checkout, {
           preselectedToken: preselected ?? null,
           currency: screen === "choose" ? request.currency : null,
           canChange: details.locked_token_id === null && payableMethods.length > 1,
+          decisions: payable ?
+            [] :
+            decisionsOf(
+              current.exceptions,
+              refunds,
+              ({ network, paymentId, txHash }) =>
+                txHash === null ? null : explorerUrl(invoice.environment, {
+                  network,
+                  txHash,
+                  sender: payments.find(({ id }) => id === paymentId)?.sender ?? null
+                })
+            ),
           allowRestart: canRestart(current, pageBranding.allow_restart, now),
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)

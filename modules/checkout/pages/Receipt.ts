@@ -1,6 +1,8 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
 import { descriptorOf } from "../../../schemas/Network.ts"
+import { moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import type { View } from "../rules.ts"
+import type { Decision } from "../rules/Decisions.ts"
 import { attribute, type Html, html, mailUrl, type Url, webUrl } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, shorten, shortId, usd } from "./Names.ts"
 import { form, line, note, shortText } from "./Elements.ts"
@@ -17,8 +19,8 @@ const maximumTransactions = 20
 export const sum = (payments: ReadonlyArray<SessionPayment>): number =>
   payments.reduce((total, { amount }) => total + amount, 0)
 
-const transaction = (texts: Texts, { explorer_url }: SessionPayment, hash: string): Html => {
-  const link = webUrl(explorer_url)
+const transactionLine = (texts: Texts, explorerUrl: string | null, hash: string): Html => {
+  const link = webUrl(explorerUrl)
   const label = shortText(shorten(hash), hash)
   const name = texts.viewTransaction(isolate(texts, shorten(hash)))
   return line(
@@ -34,7 +36,7 @@ export const transactions = (texts: Texts, payments: ReadonlyArray<SessionPaymen
   payments
     .flatMap((payment) => payment.payer_tx_hash === null ? [] : [{ payment, hash: payment.payer_tx_hash }])
     .slice(0, maximumTransactions)
-    .map(({ hash, payment }) => transaction(texts, payment, hash))
+    .map(({ hash, payment }) => transactionLine(texts, payment.explorer_url, hash))
 
 /** The name to give the merchant's people. */
 export const invoiceLine = (view: View, texts: Texts): Html =>
@@ -68,10 +70,38 @@ export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Ht
     html`<a class="button ${kind}" href="${link}">${texts.returnTo(isolate(texts, merchantOf(view)))}</a>`
 }
 
+/** A decision in words, with the transaction that carries it out where there is one. */
+const decisionNote = (view: View, texts: Texts, decision: Decision): Html => {
+  const merchant = isolate(texts, merchantOf(view))
+  switch (decision.kind) {
+    case "accepted":
+      return note("good", texts.accepted(merchant, moment(texts.locale, decision.at)))
+    case "kept":
+      return note("good", texts.keptAsCredit(merchant))
+    case "refund": {
+      const amount = isolate(texts, `${tokens(texts.locale, decision.tokenAmount)} ${decision.symbol}`)
+      const text = decision.state === "awaited"
+        ? texts.refundAwaited(amount, merchant)
+        : decision.state === "done"
+        ? texts.refundDone(amount)
+        : texts.refundUnderWay(amount)
+      return html`${note("good", text)}${
+        decision.txHash !== null
+        && html`<dl>${transactionLine(texts, decision.explorerUrl, decision.txHash)}</dl>`
+      }`
+    }
+  }
+}
+
+/** What the merchant has decided about what came. */
+export const decisions = (view: View, texts: Texts): ReadonlyArray<Html> =>
+  view.decisions.map((decision) => decisionNote(view, texts, decision))
+
 /** Where money could go back to: on the network it came from. False: nothing came from any. */
 export const refund = (view: View, texts: Texts): Html | false => {
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
-  if (network === null) return false
+  // Where a refund is under way, it is settled or asked for elsewhere where it goes.
+  if (network === null || view.decisions.some(({ kind }) => kind === "refund")) return false
   if (view.refund === "saved") return note("good", texts.refundSaved)
   const name = isolate(texts, descriptorOf(network).label)
   const isRefused = view.refund === "refused"

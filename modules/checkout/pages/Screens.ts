@@ -20,7 +20,17 @@ import {
   steps,
   type Tone
 } from "./Elements.ts"
-import { contact, facts, invoiceLine, refund, returnLink, type SessionPayment, sum, transactions } from "./Receipt.ts"
+import {
+  contact,
+  decisions,
+  facts,
+  invoiceLine,
+  refund,
+  returnLink,
+  type SessionPayment,
+  sum,
+  transactions
+} from "./Receipt.ts"
 import { clocks } from "./Clocks.ts"
 import { amountText, route, routeLine, routeNames } from "./Route.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
@@ -90,6 +100,7 @@ const completeScreen = (
       html`<dl>${invoiceLine(view, texts)}${line(texts.total, usd(texts, view.details.amount_decimal))}${
         line(texts.received, receivedText(texts, view))
       }${paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))}${transactions(texts, payments)}</dl>`,
+      decisions(view, texts),
       returnLink(view, texts, "main"),
       more
     )
@@ -111,7 +122,7 @@ const endScreen = (
   title,
   say: warning === null ? text : joinSentences(texts, text, warning),
   body: html`<div class="end title">${icon("warn")}${heading(title, mutedText(text))}</div>
-    ${warning !== null && note("warn", warning)}${facts(view, texts, payments)}
+    ${warning !== null && note("warn", warning)}${decisions(view, texts)}${facts(view, texts, payments)}
     ${more}${returnLink(view, texts, "plain")}`
 })
 

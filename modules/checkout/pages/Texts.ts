@@ -135,6 +135,11 @@ export interface Texts {
   readonly late: (received: string, merchant: string) => string
   readonly expiredPartialTitle: string
   readonly expiredPartial: (received: string, merchant: string) => string
+  readonly accepted: (merchant: string, time: string) => string
+  readonly keptAsCredit: (merchant: string) => string
+  readonly refundAwaited: (amount: string, merchant: string) => string
+  readonly refundUnderWay: (amount: string) => string
+  readonly refundDone: (amount: string) => string
   readonly doNotPayAgain: string
   readonly contact: (merchant: string) => string
   readonly contactNobody: (merchant: string) => string

@@ -47,7 +47,7 @@ export class Claims extends Context.Service<Claims, {
       const payorApi = yield* PayorApi
 
       const open = Effect.fnUntraced(function*(refundId: string, token: string) {
-        const opened = yield* claims.current()?.(refundId, token) ?? Effect.succeed(null)
+        const opened = yield* claims.current()?.open(refundId, token) ?? Effect.succeed(null)
         return opened ?? (yield* publicError("REFUND_NOT_FOUND"))
       })
 

@@ -55,15 +55,23 @@ export interface OpenRefund {
 /** Opens a refund by its id and the token of its link; null: they open nothing. Errors: `SERVICE_UNAVAILABLE`. */
 export type OpenClaim = (refundId: string, token: string) => Effect.Effect<OpenRefund | null, PublicError>
 
+/** The refunds that payors are told of. */
+export interface PayorRefunds {
+  readonly open: OpenClaim
+  /** Of an invoice, oldest first. */
+  readonly ofInvoice: (merchantId: number, invoiceId: string) => Effect.Effect<ReadonlyArray<ClaimedRefund>>
+}
+
 /** Who keeps refunds with links, if anyone here does: that module registers itself. */
 export class RefundClaims extends Context.Service<RefundClaims, {
   /** Adds it for as long as the scope lives. One per deployment. */
-  readonly register: (open: OpenClaim) => Effect.Effect<void, never, Scope.Scope>
+  readonly register: (refunds: PayorRefunds) => Effect.Effect<void, never, Scope.Scope>
   /** Undefined where nobody does. */
-  readonly current: () => OpenClaim | undefined
+  readonly current: () => PayorRefunds | undefined
 }>()("tillwire/modules/payments/RefundClaims") {
   static readonly layer = Layer.sync(
     RefundClaims,
-    () => RefundClaims.of(single<OpenClaim>("two modules keep refunds with links: remove one of them from the config"))
+    () =>
+      RefundClaims.of(single<PayorRefunds>("two modules keep refunds with links: remove one of them from the config"))
   )
 }

@@ -608,6 +608,35 @@ describe("languages", () => {
   })
 })
 
+describe("a decision of the merchant", () => {
+  const refundOf = (state: "awaited" | "under_way" | "done", txHash: string | null = null) =>
+    ({ kind: "refund", state, tokenAmount: "4.99", symbol: "USDC", txHash, explorerUrl: null }) as const
+  const hash = `0x${"ab".repeat(32)}`
+
+  it("stands on the page of what came late, in part or to a canceled invoice, in every language", () => {
+    for (const texts of languages) {
+      for (const screen of ["late", "expired_partial", "canceled", "paid"] as const) {
+        const decisions = [{ kind: "accepted", at: 1_766_320_500 } as const, refundOf("under_way", hash)]
+        const drawn = pageOf({ ...views[screen], decisions }, texts)
+        assert.include(drawn, moment(texts.locale, 1_766_320_500), `${screen} ${texts.locale}`)
+        assert.include(drawn, tokens(texts.locale, "4.99"))
+        assert.include(drawn, hash)
+        assert.isAtMost(brotliCompressSync(drawn).byteLength, 8_192)
+      }
+    }
+  })
+
+  it("is asked for no address again where a refund is under way, and never shows a link that claims it", () => {
+    const before = pageOf(views.late)
+    assert.include(before, "name=\"address\"")
+    for (const state of ["awaited", "under_way", "done"] as const) {
+      const drawn = pageOf({ ...views.late, decisions: [refundOf(state)] })
+      assert.notInclude(drawn, "name=\"address\"", state)
+      assert.notInclude(drawn, "/claim/")
+    }
+  })
+})
+
 describe("the accent", () => {
   it("is made for the grounds that the stylesheet has", () => {
     for (const [page, card, field] of [backgrounds.light, backgrounds.dark]) {

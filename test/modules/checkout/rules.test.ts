@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { type Facts, type Screen, screenOf, sortPaymentMethods } from "../../../modules/checkout/rules.ts"
+import { decisionsOf } from "../../../modules/checkout/rules/Decisions.ts"
 import { fragment } from "../../../modules/checkout/pages.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
@@ -213,5 +214,43 @@ describe("the ways to pay", () => {
       sortPaymentMethods(ways).map(({ network, token_symbol }) => `${token_symbol} ${network}`),
       ["USDC base", "USDC ethereum", "ETH base", "WETH base", "ETH ethereum", "USDT base"]
     )
+  })
+})
+
+describe("what a merchant has decided", () => {
+  const decided = (action: string, resolvedAt = 7) => ({ resolution: { action }, resolvedAt }) as never
+  const refund = (status: string, txHash: string | null = null) =>
+    ({ status, txHash, tokenAmount: "4.99", tokenSymbol: "USDC" }) as never
+  const urlOf = ({ txHash }: { readonly txHash: string | null }) => txHash && `https://explorer.example/${txHash}`
+
+  it("is told of what was accepted, kept or given back, and of nothing else", () => {
+    const open = { resolution: null, resolvedAt: null } as never
+    assert.deepStrictEqual(
+      decisionsOf([open, decided("accept"), decided("ignore"), decided("refund"), decided("credit", 8)], [], urlOf),
+      [{ kind: "accepted", at: 7 }, { kind: "kept", at: 8 }]
+    )
+    const states = [
+      "awaiting_destination",
+      "pending_approval",
+      "processing",
+      "failed",
+      "succeeded",
+      "canceled",
+      "expired"
+    ]
+    assert.deepStrictEqual(
+      decisionsOf([], states.map((status) => refund(status)), urlOf).map((each) =>
+        each.kind === "refund" && each.state
+      ),
+      ["awaited", "under_way", "under_way", "under_way", "done"]
+    )
+    assert.deepStrictEqual(decisionsOf([], [refund("succeeded", "0xab")], urlOf), [{
+      kind: "refund",
+      state: "done",
+      tokenAmount: "4.99",
+      symbol: "USDC",
+      txHash: "0xab",
+      explorerUrl: "https://explorer.example/0xab"
+    }])
   })
 })

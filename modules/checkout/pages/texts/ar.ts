@@ -154,6 +154,11 @@ export const ar: Texts = {
   expiredPartialTitle: "انتهت المهلة ووصل جزء من المبلغ فقط",
   expiredPartial: (received, merchant) =>
     `استلمنا ${received}، وهو أقل من المبلغ المستحق. قرار قبول المبلغ أو إعادته يعود إلى ${merchant}.`,
+  accepted: (merchant, time) => `قبلها ${merchant}، ${time}.`,
+  keptAsCredit: (merchant) => `يحتفظ بها ${merchant} رصيدًا لكم.`,
+  refundAwaited: (amount, merchant) => `سيُعاد إليكم ${amount}. يرسل إليكم ${merchant} رابطًا لتحديد الوجهة.`,
+  refundUnderWay: (amount) => `مبلغ ${amount} في طريقه إليكم.`,
+  refundDone: (amount) => `أُعيد إليكم ${amount}.`,
   doNotPayAgain: "يُرجى عدم الدفع مرة أخرى.",
   contact: (merchant) => `التواصل مع ${merchant}`,
   contactNobody: (merchant) => `يُرجى التواصل مع ${merchant} وذكر رقم الفاتورة أعلاه.`,

@@ -144,6 +144,12 @@ export const de: Texts = {
   expiredPartialTitle: "Frist abgelaufen, ein Teil der Zahlung ist eingegangen",
   expiredPartial: (received, merchant) =>
     `Wir haben ${received} erhalten, weniger als gefordert. ${merchant} kann den Betrag annehmen oder erstatten.`,
+  accepted: (merchant, time) => `${merchant} hat sie angenommen, ${time}.`,
+  keptAsCredit: (merchant) => `${merchant} schreibt sie Ihnen gut.`,
+  refundAwaited: (amount, merchant) =>
+    `${amount} gehen an Sie zurück. ${merchant} schickt Ihnen einen Link, über den Sie sagen, wohin.`,
+  refundUnderWay: (amount) => `Eine Rückzahlung von ${amount} ist unterwegs.`,
+  refundDone: (amount) => `${amount} wurden Ihnen zurückgezahlt.`,
   doNotPayAgain: "Bitte zahlen Sie nicht noch einmal.",
   contact: (merchant) => `${merchant} kontaktieren`,
   contactNobody: (merchant) => `Bitte wenden Sie sich an ${merchant}, und nennen Sie die Rechnungsnummer von oben.`,

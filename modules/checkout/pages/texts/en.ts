@@ -136,6 +136,11 @@ export const en: Texts = {
   expiredPartialTitle: "Time ran out, part of the payment arrived",
   expiredPartial: (received, merchant) =>
     `We received ${received}, less than was due. ${merchant} can accept or return it.`,
+  accepted: (merchant, time) => `${merchant} accepted it, ${time}.`,
+  keptAsCredit: (merchant) => `${merchant} keeps it as your credit.`,
+  refundAwaited: (amount, merchant) => `${amount} goes back to you. ${merchant} sends you a link to say where.`,
+  refundUnderWay: (amount) => `A refund of ${amount} is on its way.`,
+  refundDone: (amount) => `${amount} was refunded to you.`,
   doNotPayAgain: "Do not pay again.",
   contact: (merchant) => `Contact ${merchant}`,
   contactNobody: (merchant) => `Please contact ${merchant} and give the invoice number above.`,

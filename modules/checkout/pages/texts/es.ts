@@ -143,6 +143,12 @@ export const es: Texts = {
   expiredPartialTitle: "El plazo terminó y solo llegó una parte del pago",
   expiredPartial: (received, merchant) =>
     `Recibimos ${received}, menos de lo debido. ${merchant} puede aceptar o devolver este importe.`,
+  accepted: (merchant, time) => `${merchant} lo aceptó, ${time}.`,
+  keptAsCredit: (merchant) => `${merchant} lo guarda como saldo a su favor.`,
+  refundAwaited: (amount, merchant) =>
+    `Se le devolverán ${amount}. ${merchant} le enviará un enlace para indicar adónde.`,
+  refundUnderWay: (amount) => `Un reembolso de ${amount} está en camino.`,
+  refundDone: (amount) => `Se le reembolsaron ${amount}.`,
   doNotPayAgain: "No vuelva a pagar.",
   contact: (merchant) => `Contactar con ${merchant}`,
   contactNobody: (merchant) => `Póngase en contacto con ${merchant} e indique el número de factura de arriba.`,

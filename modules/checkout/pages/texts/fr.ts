@@ -151,6 +151,12 @@ export const fr: Texts = {
   expiredPartialTitle: "Délai écoulé, une partie du paiement est arrivée",
   expiredPartial: (received, merchant) =>
     `Nous avons reçu ${received}, moins que le montant dû. ${merchant} peut accepter ou rembourser ce montant.`,
+  accepted: (merchant, time) => `${merchant} l’a accepté, ${time}.`,
+  keptAsCredit: (merchant) => `${merchant} le garde comme avoir en votre faveur.`,
+  refundAwaited: (amount, merchant) =>
+    `${amount} vous seront rendus. ${merchant} vous envoie un lien pour indiquer où.`,
+  refundUnderWay: (amount) => `Un remboursement de ${amount} est en route.`,
+  refundDone: (amount) => `${amount} vous ont été remboursés.`,
   doNotPayAgain: "Ne payez pas une seconde fois.",
   contact: (merchant) => `Contacter ${merchant}`,
   contactNobody: (merchant) => `Contactez ${merchant} en indiquant le numéro de facture ci-dessus.`,

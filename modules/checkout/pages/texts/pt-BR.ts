@@ -142,6 +142,12 @@ export const ptBR: Texts = {
   expiredPartialTitle: "O prazo acabou e só parte do pagamento chegou",
   expiredPartial: (received, merchant) =>
     `Recebemos ${received}, menos que o valor devido. ${merchant} pode aceitar ou reembolsar o valor.`,
+  accepted: (merchant, time) => `${merchant} aceitou, ${time}.`,
+  keptAsCredit: (merchant) => `${merchant} guarda o valor como crédito seu.`,
+  refundAwaited: (amount, merchant) =>
+    `${amount} serão devolvidos a você. ${merchant} enviará um link para você dizer para onde.`,
+  refundUnderWay: (amount) => `Um reembolso de ${amount} está a caminho.`,
+  refundDone: (amount) => `${amount} foram reembolsados a você.`,
   doNotPayAgain: "Não pague de novo.",
   contact: (merchant) => `Falar com ${merchant}`,
   contactNobody: (merchant) => `Fale com ${merchant} e informe o número da fatura acima.`,
