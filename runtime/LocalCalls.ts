@@ -5,7 +5,7 @@
  * its calls, and nothing goes through a socket.
  */
 import { Context, Effect, Fiber, Layer, type Schema, Scope } from "effect"
-import { HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpRouter, HttpServerRequest, type HttpServerResponse } from "effect/http"
 import { responseText } from "./http/Body.ts"
 import type { Routes } from "./http/Routes.ts"
 import type { Grant } from "./Http.ts"
@@ -37,6 +37,11 @@ export interface LocalAnswer {
  */
 export class LocalCalls extends Context.Service<LocalCalls, {
   readonly call: (caller: Grant, call: LocalCall) => Effect.Effect<LocalAnswer>
+  /** As `call`, for a file: the response itself, whose stream belongs to the scope of whoever passes it on. */
+  readonly respond: (
+    caller: Grant,
+    call: LocalCall
+  ) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>
   /** Whether a loaded module has routes at a path, its parameters as `{name}`. */
   readonly serves: (path: `/api/${string}`) => boolean
 }>()("tillwire/runtime/LocalCalls") {}
@@ -74,7 +79,7 @@ export const layer = (routes: Routes): Layer.Layer<LocalCalls, never, HttpRouter
 
       /** In a fiber of its own, because everything that serves a request writes to the context of its fiber. */
       const serve = (request: HttpServerRequest.HttpServerRequest) =>
-        Effect.scoped(Effect.gen(function*() {
+        Effect.gen(function*() {
           const context = services.pipe(
             Context.add(HttpServerRequest.HttpServerRequest, request),
             Context.add(Scope.Scope, yield* Effect.scope)
@@ -82,21 +87,27 @@ export const layer = (routes: Routes): Layer.Layer<LocalCalls, never, HttpRouter
           // Made at each call: what is made now knows nothing of global middleware that is added later.
           const fiber = Effect.runForkWith(context)(router.asHttpEffect())
           return yield* Effect.onInterrupt(Fiber.join(fiber), () => Fiber.interrupt(fiber))
-        }))
+        })
+
+      const respond = (caller: Grant, call: LocalCall) =>
+        Effect.orDie(serve(HttpServerRequest.fromWeb(requestOf(caller, call))))
+
+      const answerOf = Effect.fnUntraced(function*(response: HttpServerResponse.HttpServerResponse, path: string) {
+        const text = responseText(response)
+        if (text === undefined) return yield* Effect.die(new Error(`${path} answers with a stream`))
+        const answer: LocalAnswer = {
+          status: response.status,
+          body: text === "" ? null : JSON.parse(text),
+          headers: response.headers
+        }
+        return answer
+      })
 
       return LocalCalls.of({
         serves: (path) => routes.find(path) !== undefined,
-        call: Effect.fnUntraced(function*(caller, call) {
-          const response = yield* Effect.orDie(serve(HttpServerRequest.fromWeb(requestOf(caller, call))))
-          const text = responseText(response)
-          if (text === undefined) return yield* Effect.die(new Error(`${call.path} answers with a stream`))
-          const answer: LocalAnswer = {
-            status: response.status,
-            body: text === "" ? null : JSON.parse(text),
-            headers: response.headers
-          }
-          return answer
-        })
+        respond,
+        call: (caller, call) =>
+          Effect.scoped(Effect.flatMap(respond(caller, call), (response) => answerOf(response, call.path)))
       })
     })
   )

@@ -1,10 +1,10 @@
 /** Pages of a merchant between the wire and `pages.ts`: who looks, what was asked for, what a form leads to. */
 import { Effect } from "effect"
-import { HttpServerRequest, type HttpServerResponse } from "effect/http"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { jsonText, RateLimiter, RequestInfo } from "../../runtime/Http.ts"
-import { readForm } from "../../runtime/http/Body.ts"
+import { readForm, responseText } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { LocalCalls } from "../../runtime/LocalCalls.ts"
 import { pathUrl } from "../../runtime/pages/Html.ts"
@@ -18,12 +18,12 @@ import { DashboardApi } from "./api.ts"
 import { Frames } from "./handlers/Frames.ts"
 import { newPasskeys } from "./handlers/Passkeys.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
-import type { Screen, Visit } from "./pages/Page.ts"
+import type { Page, Screen, Visit } from "./pages/Page.ts"
 import { fragment, page as renderPage } from "./pages/Shell.ts"
 import { en } from "./pages/texts/en.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
 import { sectionsFor } from "./rules.ts"
-import { makeMerchantApi, withQuery } from "./service.ts"
+import { errorOf, makeMerchantApi, withQuery } from "./service.ts"
 
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -117,6 +117,7 @@ const makeVisits = Effect.gen(function*() {
   const open = yield* makeOpen
   const sessions = yield* TeamSessions
   const rateLimiter = yield* RateLimiter
+  const localCalls = yield* LocalCalls
   const { base, cookies, origin } = frames
 
   const send = (request: HttpServerRequest.HttpServerRequest, visit: Visit, screen: Screen): Response => {
@@ -140,6 +141,26 @@ const makeVisits = Effect.gen(function*() {
         ? send(request, visit, screen)
         : frames.seeOther(visit.at(screen.goTo.path, screen.goTo.query).toString()))
 
+  /** A file passes as the API answers it; what it refuses becomes a page. */
+  const sendFile = Effect.fnUntraced(function*(
+    { caller, environment }: Visit,
+    { path, query }: ReturnType<NonNullable<Page["file"]>>
+  ) {
+    const { requestId } = yield* RequestInfo
+    const response = yield* localCalls.respond(caller, {
+      method: "GET",
+      path: withQuery(path, { ...query, environment }),
+      requestId
+    })
+    if (response.status < 300) {
+      return HttpServerResponse.setHeaders(response, {
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff"
+      })
+    }
+    return yield* errorOf({ body: JSON.parse(responseText(response) ?? "{}"), headers: response.headers })
+  })
+
   const toSignIn = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
 
@@ -153,7 +174,12 @@ const makeVisits = Effect.gen(function*() {
         const opened = yield* open(request, addressOf(params))
         return opened === null
           ? toSignIn(request.url)
-          : yield* rateLimiter.credential(opened.visit.caller, show(request, opened))
+          : yield* rateLimiter.credential(
+            opened.visit.caller,
+            opened.found.page.file === undefined
+              ? show(request, opened)
+              : sendFile(opened.visit, opened.found.page.file(opened.visit))
+          )
       }),
 
     act: (params: Readonly<Record<string, string>>) =>

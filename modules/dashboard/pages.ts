@@ -3,6 +3,7 @@ import { account } from "./pages/Account.ts"
 import { balances } from "./pages/Balances.ts"
 import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
+import { exportFile } from "./pages/Exports.ts"
 import { keys } from "./pages/Keys.ts"
 import { limits } from "./pages/Limits.ts"
 import { link, links, newLink } from "./pages/Links.ts"
@@ -49,7 +50,8 @@ export const pages: ReadonlyArray<Page> = [
   audit,
   networks,
   account,
-  search
+  search,
+  exportFile
 ]
 
 export interface FoundPage {

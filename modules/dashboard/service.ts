@@ -40,7 +40,7 @@ interface ErrorFields {
 }
 
 /** Both forms of an error's body (modules/docs/reference/errors.md). */
-const errorOf = ({ body, headers }: LocalAnswer): PublicError => {
+export const errorOf = ({ body, headers }: Pick<LocalAnswer, "body" | "headers">): PublicError => {
   const wire = body as { readonly error?: string | ErrorFields; readonly code?: string }
   const fields: ErrorFields = typeof wire.error === "object"
     ? wire.error

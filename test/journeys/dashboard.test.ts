@@ -283,6 +283,40 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
     60_000
   )
 
+  it.effect(
+    "gives files of lists and months to those who may export, in the words of the API where it refuses",
+    () =>
+      Effect.gen(function*() {
+        const owner = yield* signIn()
+        const today = new Date().toISOString().slice(0, 10)
+        const asked = `/exports/invoices?from=${today}&until=${today}`
+        const drawn = yield* see(owner, "/payments")
+        assert.include(drawn.text, "exports/invoices")
+        const file = yield* see(owner, asked)
+        assert.strictEqual(file.status, 200, file.text)
+        assert.match(String(file.headers["content-type"]), /^text\/csv/)
+        assert.match(String(file.headers["content-disposition"]), /attachment; filename="invoices-v1-devnet\.csv"/)
+        assert.match(file.text, /^id,environment,type,status/)
+        assert.include(file.text, "49.990")
+        const month = yield* see(owner, `/periods?period=${today.slice(0, 7)}`)
+        assert.include(month.text, `name="from" value="${today.slice(0, 7)}-01"`)
+        for (const kind of ["journal", "balance-transactions", "lots", "koinly", "payments", "refunds"]) {
+          const next = yield* see(owner, `/exports/${kind}?from=${today}&until=${today}`)
+          assert.strictEqual(next.status, 200, `${kind}: ${next.text.slice(0, 300)}`)
+        }
+        for (const path of ["/exports/invoices", `/exports/nothing?from=${today}&until=${today}`]) {
+          const refused = yield* see(owner, path)
+          assert.isAtLeast(refused.status, 400, path)
+          assert.match(String(refused.headers["content-type"]), /^text\/html/)
+        }
+        const viewer = yield* signIn("viewer@shop.example")
+        assert.strictEqual((yield* see(viewer, asked)).status, 403)
+        assert.notInclude((yield* see(viewer, "/payments")).text, "exports/invoices")
+        assert.include((yield* see(owner, "/audit?action=export.read")).text, "export.read")
+      }),
+    60_000
+  )
+
   it.effect("lets money out by two people: one who refunds it cannot pay it alone", () =>
     Effect.gen(function*() {
       const { key, service } = yield* TheShop

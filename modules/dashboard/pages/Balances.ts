@@ -4,6 +4,7 @@ import { html } from "../../../runtime/pages/Html.ts"
 import type { BalanceTransaction } from "../../../schemas/BalanceTransaction.ts"
 import type { List } from "../service.ts"
 import { card, cursorOf, facts, pager, shortId, table, timeOf, tokenAmount, usd } from "./Elements.ts"
+import { exportCard, lastDays } from "./Exports.ts"
 import type { Page, Visit } from "./Page.ts"
 
 interface Sum {
@@ -85,7 +86,7 @@ export const balances: Page = {
             ], found.data)
           }${pager(visit, found.data, found.has_more)}`
         )
-      }`
+      }${exportCard(visit, ["balance-transactions", "journal"], lastDays(visit))}`
     }
   })
 }

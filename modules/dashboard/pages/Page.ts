@@ -96,6 +96,8 @@ export interface Page {
   /** The route of the API that it stands on: without it there is no such page. */
   readonly route: `/api/${string}`
   readonly render: (visit: Visit) => Effect.Effect<Screen, PublicError>
+  /** Of a page that is a file: which call of the API answers it. */
+  readonly file?: (visit: Visit) => { readonly path: `/api/${string}`; readonly query: Query }
   /** By the field `action` of the form. */
   readonly actions?: Readonly<Record<string, FormAction>>
 }

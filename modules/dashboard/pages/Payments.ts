@@ -4,6 +4,7 @@ import { html } from "../../../runtime/pages/Html.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import type { List } from "../service.ts"
 import { card, cursorOf, field, form, pager, select, table } from "./Elements.ts"
+import { exportCard, lastDays } from "./Exports.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
 import type { Page } from "./Page.ts"
 
@@ -49,7 +50,7 @@ export const payments: Page = {
             ? html`<p>${lists.nothing} <a href="${at("payments")}">${lists.clear}</a></p>`
             : html`<p>${texts.payments.none}</p>`
         )
-      }`
+      }${exportCard(visit, ["invoices", "payments", "lots"], lastDays(visit))}`
     }
   })
 }

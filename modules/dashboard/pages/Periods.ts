@@ -4,6 +4,7 @@ import { html } from "../../../runtime/pages/Html.ts"
 import { isoTime } from "../../../schemas/Time.ts"
 import type { List } from "../service.ts"
 import { card, chip, form, note, table, timeOf, tokenAmount } from "./Elements.ts"
+import { daysOfMonth, exportCard, lastDays } from "./Exports.ts"
 import type { Page, Visit } from "./Page.ts"
 
 interface Sum {
@@ -122,6 +123,12 @@ export const periods: Page = {
                 cell: ({ hash }) => html`<span class="mono" title="${hash}">${hash.slice(0, 12)}…</span>`
               }
             ], closed.data)
+          )
+        }${
+          exportCard(
+            visit,
+            ["journal", "balance-transactions", "lots", "koinly"],
+            daysOfMonth(period) ?? lastDays(visit)
           )
         }`
     }

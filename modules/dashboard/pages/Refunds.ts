@@ -28,6 +28,7 @@ import {
   type Tone,
   usd
 } from "./Elements.ts"
+import { exportCard, lastDays } from "./Exports.ts"
 import { approvalNotice } from "../rules/Approvals.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
 import type { NoticeName } from "./Texts.ts"
@@ -95,7 +96,7 @@ export const refunds: Page = {
               pager(visit, found.data, found.has_more)
             }`
         )
-      }`
+      }${exportCard(visit, ["refunds"], lastDays(visit))}`
     }
   })
 }

@@ -1,5 +1,19 @@
 /** English: the pages of developers and of settings. */
 export const toolTexts = {
+  exports: {
+    title: "Export",
+    from: "From",
+    until: "Until",
+    kinds: {
+      invoices: "Invoices",
+      payments: "Payments",
+      refunds: "Refunds",
+      lots: "What came in, with its worth",
+      koinly: "Koinly",
+      "balance-transactions": "Movements",
+      journal: "Journal"
+    }
+  },
   webhooks: {
     none: "Nobody is told yet.",
     add: "Add an endpoint",
