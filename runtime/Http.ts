@@ -11,7 +11,6 @@ import { nowSeconds } from "./Clock.ts"
 import type { IdempotentCall, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
-import type { Authority } from "../schemas/Roles.ts"
 import { apiVersion } from "../schemas/Event.ts"
 import type { WireObject } from "../schemas/WireObject.ts"
 import { downgrade } from "../schemas/Version.ts"
@@ -230,17 +229,6 @@ export class MerchantAuth extends HttpApiMiddleware.Service<MerchantAuth, { prov
     }
   }
 ) {}
-
-/** What a caller may do, apart from who it is. */
-export const authorityOf = ({ permissions, role, roleLimits = [] }: Grant): Authority => ({
-  role,
-  permissions,
-  roleLimits
-})
-
-/** The id of a key with what it may do, in a word, so that {@link Revocations} tells when it may do something else. */
-export const keyWithAuthority = (id: string, { permissions, role, roleLimits = [] }: Authority): string =>
-  `${id} ${[role, ...roleLimits].join("+")}:${permissions.join("+")}`
 
 /**
  * What a stream is opened by that outlives its opening: `key_<uuid>`, the `ses_<uuid>` of a wallet's token, or the

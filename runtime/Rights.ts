@@ -15,7 +15,7 @@ import {
   waitsForMoney
 } from "../schemas/Roles.ts"
 import { nowSeconds } from "./Clock.ts"
-import { CurrentPrincipal } from "./Http.ts"
+import { CurrentPrincipal, type Grant } from "./Http.ts"
 
 /**
  * The rights that calls of a group behind `MerchantAuth` need (schemas/Roles.ts): those by GET, and all others.
@@ -137,3 +137,14 @@ export const requireRight = (right: Right, environment?: Environment) =>
     const objection = objectionToAct(principal, right, place, yield* nowSeconds)
     return objection === undefined ? principal : yield* objection
   })
+
+/** What a caller may do, apart from who it is. */
+export const authorityOf = ({ permissions, role, roleLimits = [] }: Grant): Authority => ({
+  role,
+  permissions,
+  roleLimits
+})
+
+/** The id of a key with what it may do, in a word, so that `Revocations` tells when it may do something else. */
+export const keyWithAuthority = (id: string, { permissions, role, roleLimits = [] }: Authority): string =>
+  `${id} ${[role, ...roleLimits].join("+")}:${permissions.join("+")}`

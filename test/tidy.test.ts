@@ -76,7 +76,7 @@ const inBrowsers = {
 
 /** Runs in the browsers of people who use the dashboard. */
 const inDashboards = {
-  "modules/dashboard/island/": "the dashboard's script: promises of the browser's passkeys, no Effect"
+  "modules/dashboard/island/": "the dashboard's scripts: promises of the browser, its passkeys and wallets, no Effect"
 }
 
 /** Runs in merchants' browsers, also from a saved file. */
@@ -97,7 +97,7 @@ const bans: ReadonlyArray<Ban> = [
     pattern: /\bMath\.random\b/g,
     instead: "Random, or node:crypto for secrets",
     within: own,
-    except: { ...published, ...inBrowsers }
+    except: { ...published, ...inBrowsers, ...inDashboards }
   },
   {
     what: "process.env",
@@ -125,6 +125,7 @@ const bans: ReadonlyArray<Ban> = [
       "runtime/store/embedded/": "synchronous file system calls at the start, where absence is an answer",
       ...published,
       ...inBrowsers,
+      ...inDashboards,
       ...inWallets
     }
   },

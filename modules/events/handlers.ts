@@ -3,6 +3,7 @@ import { Effect, Queue, Stream } from "effect"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
 import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { objectionToFilters } from "../../runtime/Rights.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
 import { rightOfEvent } from "../../schemas/EventRights.ts"
@@ -27,6 +28,9 @@ export const handlers = Operations.group(
           const principal = yield* CurrentPrincipal
           const page = readPage(principal, query)
           if (page instanceof PublicError) return yield* page
+          const filters = query.type?.split(",") ?? [anyType]
+          const denial = objectionToFilters(principal, filters, page.environment ?? null, "type")
+          if (denial !== undefined) return yield* denial
           const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)
           return jsonText(
             `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`

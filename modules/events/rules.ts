@@ -1,5 +1,4 @@
 /** What a list of events is asked for: parameters read, refused, and turned into one query. Pure. */
-import { objectionToFilters } from "../../runtime/Rights.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { deliveredTypes, type EventType, optInTypes } from "../../schemas/Event.ts"
@@ -97,8 +96,6 @@ export const readPage = (principal: Principal, query: EventsQuery): EventsPage |
   if (isPublicError(to)) return to
   const environment = readEnvironment(principal, query.environment)
   if (isPublicError(environment)) return environment
-  const denial = objectionToFilters(principal, query.type?.split(",") ?? [anyType], environment ?? null, "type")
-  if (denial !== undefined) return denial
   return {
     ...position,
     merchantId: principal.merchantId,

@@ -1,7 +1,8 @@
 /** Between the wire and the tickets, and the streams they open. */
 import { Effect } from "effect"
 import { HttpRouter } from "effect/http"
-import { authorityOf, CurrentPrincipal, jsonText, RequestInfo, revocableAs } from "../../runtime/Http.ts"
+import { CurrentPrincipal, jsonText, RequestInfo, revocableAs } from "../../runtime/Http.ts"
+import { authorityOf } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { eventStreamPaths, makeEventsRoute } from "../../runtime/sockets/EventsRoute.ts"
 import { publicError } from "../../schemas/Errors.ts"

@@ -1,7 +1,7 @@
 /**
  * Goal: a wallet of the browser pays a batch as people approved it, is asked for nothing but the export, and what the
  * page shows of it comes from the network.
- * Method: the dashboard over a real EVM node; wallets that behave each in their own way and sign by the node's accounts.
+ * Method: the dashboard over a real EVM node; wallets that behave each in their own way, with the node's accounts.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

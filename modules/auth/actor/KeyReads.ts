@@ -1,7 +1,8 @@
 /** Whose key a text is, and the keys of a merchant by the page. */
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import { type Grant, keyWithAuthority } from "../../../runtime/Http.ts"
+import type { Grant } from "../../../runtime/Http.ts"
+import { keyWithAuthority } from "../../../runtime/Rights.ts"
 import { inRanges } from "../../../runtime/http/Addresses.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"

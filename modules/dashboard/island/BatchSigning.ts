@@ -75,6 +75,7 @@ const accountFor = async (wallet: Provider, { from }: Request): Promise<string |
 /** Errors of EIP-5792 after which it is of no use to ask for the calls one by one: the person said no, or it has them. */
 const endsThere = (error: any): boolean => walletFault(error) === "declined" || error?.code === 5720
 
+// oxlint-disable-next-line max-lines-per-function -- the state of one press, and what shows it
 export const startBatchSigning = (): void => {
   if (!document.getElementById("sign-note")) return
   const read = makeReader("dashboard-sign")

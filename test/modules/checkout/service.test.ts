@@ -4,7 +4,7 @@ import { Effect, Layer } from "effect"
 import { PayorSessions } from "../../../modules/auth/plugin.ts"
 import { Checkout } from "../../../modules/checkout/service.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
-import { PayorApi, PayorDetails, SimulatedPayments } from "../../../modules/payments/plugin.ts"
+import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../../../modules/payments/plugin.ts"
 import { MerchantSettings } from "../../../modules/settings/plugin.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -49,6 +49,7 @@ const feesAskedFor = Effect.fnUntraced(function*(address: ReturnType<typeof addr
     Layer.mock(PayorDetails, {}),
     Layer.mock(PayorSessions, {} as never),
     Layer.mock(Secrets, {} as never),
+    RefundClaims.layer,
     SimulatedPayments.layer
   )))))
   const view = yield* checkout.view({ aggregate: { invoice, payments: [] }, lastEventId: null } as never, {

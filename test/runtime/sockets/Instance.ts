@@ -31,8 +31,8 @@ import { log, start } from "../webhooks/Delivery.ts"
 import { operatorKey } from "../../fixtures/authorities.ts"
 
 /**
- * Keys of merchant 1 that are good: shared by all instances, as a table is. `<scope> <name>`; a role as the name is that
- * of the key's maker, and `<role> write` is one with that permission alone.
+ * Keys of merchant 1 that are good: shared by all instances, as a table is. `<scope> <name>`; a role as the name
+ * is that of the key's maker, and `<role> write` is one with that permission alone.
  */
 export const makeKeys = (...names: ReadonlyArray<string>) => new Set(names)
 

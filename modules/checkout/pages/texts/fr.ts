@@ -155,7 +155,7 @@ export const fr: Texts = {
   keptAsCredit: (merchant) => `${merchant} le garde comme avoir en votre faveur.`,
   refundAwaited: (amount, merchant) =>
     `${amount} vous seront rendus. ${merchant} vous envoie un lien pour indiquer où.`,
-  refundUnderWay: (amount) => `Un remboursement de ${amount} est en route.`,
+  refundUnderWay: (amount) => `${amount} sont en route vers vous.`,
   refundDone: (amount) => `${amount} vous ont été remboursés.`,
   doNotPayAgain: "Ne payez pas une seconde fois.",
   contact: (merchant) => `Contacter ${merchant}`,

@@ -138,11 +138,12 @@ export const ja: Texts = {
   expiredPartialTitle: "期限が過ぎ、お支払いの一部だけが届きました",
   expiredPartial: (received, merchant) =>
     `${received} を受け取りましたが、請求額に足りません。受け入れるか返金するかは、${merchant} が決めます。`,
-  accepted: (merchant, time) => `${merchant}が承認しました（${time}）。`,
-  keptAsCredit: (merchant) => `${merchant}がお客様の残高としてお預かりします。`,
-  refundAwaited: (amount, merchant) => `${amount}を返金いたします。送り先を指定するリンクが${merchant}から届きます。`,
-  refundUnderWay: (amount) => `${amount}の返金を手続き中です。`,
-  refundDone: (amount) => `${amount}を返金いたしました。`,
+  accepted: (merchant, time) => `${merchant} が承認しました（${time}）。`,
+  keptAsCredit: (merchant) => `${merchant} がお客様の残高としてお預かりします。`,
+  refundAwaited: (amount, merchant) =>
+    `${amount} を返金いたします。送り先を指定するリンクが ${merchant} から届きます。`,
+  refundUnderWay: (amount) => `${amount} の返金を手続き中です。`,
+  refundDone: (amount) => `${amount} を返金いたしました。`,
   doNotPayAgain: "もう一度お支払いにならないでください。",
   contact: (merchant) => `${merchant} に連絡する`,
   contactNobody: (merchant) => `上の請求書番号を添えて、${merchant} にお問い合わせください。`,
