@@ -82,9 +82,13 @@ export const handlers = Operations.group(
     const scriptName = ({ hash }: Asset) => `reference-${hash}.js`
     const fullPage = (title: string, main: string) => Pages.page(title, main, `/docs/assets/${styleName}`)
 
-    /** Keeps what `make` makes under `key`. The keys are names of pages and codes that exist, so there are few. */
+    /** Keeps what `make` makes under `key`. The keys are names of files and codes that exist, so there are few. */
     const assetCache = new Map<string, Asset>()
-    const cachedAsset = (key: string, contentType: string, make: Effect.Effect<string>): Effect.Effect<Asset> => {
+    const cachedAsset = (
+      key: string,
+      contentType: string,
+      make: Effect.Effect<string | Uint8Array>
+    ): Effect.Effect<Asset> => {
       const cached = assetCache.get(key)
       if (cached !== undefined) return Effect.succeed(cached)
       return Effect.flatMap(make, (text) => makeAsset(text, contentType)).pipe(
@@ -153,6 +157,11 @@ export const handlers = Operations.group(
         "asset",
         Effect.fnUntraced(function*({ params }) {
           if (params.name === styleName) return yield* send(style, immutable, commonHeaders)
+          const picture = Pages.pictureNames.find((name) => `${name}.webp` === params.name)
+          if (picture !== undefined) {
+            const asset = yield* cachedAsset(`picture ${picture}`, "image/webp", repo.picture(picture))
+            return yield* send(asset, revalidate, commonHeaders)
+          }
           if (!params.name.startsWith("reference-")) return yield* notFoundPage
           const asset = yield* reference
           return params.name === scriptName(asset) ? yield* send(asset, immutable, commonHeaders) : yield* notFoundPage

@@ -16,6 +16,13 @@ export interface Guide {
 /** The guides in reading order; `modules/docs/guides/<name>.md` holds each. */
 export const guideNames = [
   "quickstart",
+  "shop",
+  "shop-payments",
+  "shop-decisions",
+  "shop-refunds",
+  "shop-collecting",
+  "shop-months",
+  "shop-team",
   "payment-page",
   "payment-links",
   "selling",
@@ -65,8 +72,18 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   "network-solana": "Which wallet receives on Solana, how payments name their invoice, and what a day of it costs.",
   "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
   "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost.",
-  "network-cardano": "Which wallet receives on Cardano, what exchanges do wrong, what counts, and what it costs."
+  "network-cardano": "Which wallet receives on Cardano, what exchanges do wrong, what counts, and what it costs.",
+  shop: "For people who write no programs: signing in, Live and Test, who may do what, and where everything is.",
+  "shop-payments": "A payment by its transaction, its amount or its customer, and what to do when it is not there.",
+  "shop-decisions": "Money that came late, too much, too little or for no invoice, and what each answer does.",
+  "shop-refunds": "From the customer's wish to the money in their wallet: link, approvals, batch, signature.",
+  "shop-collecting": "The money of many invoice addresses into one wallet.",
+  "shop-months": "What to look at before a month is closed, and what closing means.",
+  "shop-team": "Invitations, roles, leaving, and what to do about a lost passkey."
 }
+
+/** Pictures of the guides; `modules/docs/assets/<name>.webp` holds each. `test/browser/pictures.test.ts` takes them. */
+export const pictureNames = ["overview", "todo", "payment"] as const
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */
 export const ruleNames = [
@@ -361,6 +378,7 @@ API version ${escape(apiVersion)}. <a href="/health/ready">Details of its health
 <h2>Where to go on</h2>
 <ul>
 <li><a href="/docs/guides/quickstart">Quickstart</a>: from nothing to a paid invoice in two minutes</li>
+<li><a href="/docs/guides/shop">Run your shop</a>: the dashboard, for people who write no programs</li>
 <li><a href="/docs/guides">Guides</a>: webhooks, the payment page, going live</li>
 <li><a href="/docs">API reference</a>: every call with its fields and examples</li>
 <li><a href="/docs/reference">Rules</a>: what holds behind the calls, with every limit</li>

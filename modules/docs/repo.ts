@@ -2,7 +2,16 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
-import { escape, type Guide, guideDescriptions, guideNames, keyLine, ruleAbouts, ruleNames } from "./pages.ts"
+import {
+  escape,
+  type Guide,
+  guideDescriptions,
+  guideNames,
+  keyLine,
+  type pictureNames,
+  ruleAbouts,
+  ruleNames
+} from "./pages.ts"
 
 /**
  * The addresses that guides and rules are written with, for calls and for websockets; a reader sees this deployment's
@@ -83,6 +92,10 @@ export const make = Effect.gen(function*() {
 
   return {
     stylesheet: read("style.css"),
+
+    /** A picture of the dashboard. */
+    picture: (name: typeof pictureNames[number]) =>
+      Effect.orDie(fs.readFile(path.join(folder, "assets", `${name}.webp`))),
 
     /** A page that is one file with its script and style, made by modules/chains/evm/recovery/build.ts. */
     recoveryPage: read("recovery.html"),

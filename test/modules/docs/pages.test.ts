@@ -9,7 +9,7 @@ import { Effect, Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DocsApi } from "../../../modules/docs/api.ts"
 import { handlers } from "../../../modules/docs/handlers.ts"
-import { escape, guideNames, page, ruleNames } from "../../../modules/docs/pages.ts"
+import { escape, guideNames, page, pictureNames, ruleNames } from "../../../modules/docs/pages.ts"
 import { errorCodes, meaningOf, statusOf } from "../../../schemas/Errors.ts"
 import { Api, apiLayer, kernel } from "../../support/Api.ts"
 
@@ -74,6 +74,15 @@ describe("documentation", () => {
         }
       }))
 
+    it.effect("shows the pictures that the guides name", () =>
+      Effect.gen(function*() {
+        const { call } = yield* Api
+        for (const name of pictureNames) {
+          const { headers, status } = yield* call(`/docs/assets/${name}.webp`)
+          assert.deepStrictEqual([status, headers.get("content-type")], [200, "image/webp"])
+        }
+      }))
+
     it.effect("answers 404 for what is not there, and 405 for what may not be sent", () =>
       Effect.gen(function*() {
         const { call } = yield* Api
@@ -86,6 +95,8 @@ describe("documentation", () => {
             "/docs/reference/..%2Fplugin.ts",
             "/docs/assets/style-0.css",
             "/docs/assets/reference-0.js",
+            "/docs/assets/nope.webp",
+            "/docs/assets/..%2Fstyle.css",
             "/docs/nope"
           ]
         ) {
