@@ -276,42 +276,42 @@ export interface BatchFilter {
 /** A batch that the chain is to be searched for, or that may have ended. */
 export type DueBatch = Pick<BatchState, "environment" | "id" | "merchantId" | "network">
 
+/** With the merchants too, because the only index that finds the lines of a batch begins with them. */
+const readLines = (sql: SqlClient.SqlClient, batches: ReadonlyArray<typeof Row.Type>) =>
+  sql`SELECT * FROM batch_lines WHERE ${
+    sql.and([
+      sql.in("merchant_id", [...new Set(batches.map(({ merchant_id: merchantId }) => merchantId))]),
+      sql.in("batch_id", batches.map(({ id }) => id))
+    ])
+  } ORDER BY batch_id, line`.pipe(
+    Effect.flatMap(decodeLines),
+    Effect.orDie,
+    Effect.map((rows) => Map.groupBy(rows, (row) => row.batch_id))
+  )
+
+/** What the lines of batches come to, counted where they are stored: a batch has hundreds of lines. */
+const readSums = (sql: SqlClient.SqlClient, batches: ReadonlyArray<typeof Row.Type>) =>
+  batches.length === 0 ? Effect.succeed(new Map<string, ReadonlyArray<typeof SumRow.Type>>()) : sql`SELECT batch_id,
+      part, token_address, min(token_id) AS token_id, min(symbol) AS symbol, min(decimals) AS decimals,
+      count(*) AS lines, sum(units)::text AS units, sum(amount)::text AS amount
+    FROM batch_lines WHERE merchant_id = ${batches[0]!.merchant_id} AND ${
+    sql.in("batch_id", batches.map(({ id }) => id))
+  } GROUP BY batch_id, part, token_address ORDER BY batch_id, min(line)`.pipe(
+    Effect.flatMap(decodeSums),
+    Effect.orDie,
+    Effect.map((rows): ReadonlyMap<string, ReadonlyArray<typeof SumRow.Type>> =>
+      Map.groupBy(rows, (row) => row.batch_id)
+    )
+  )
+
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const merchantDue = yield* makeMerchantDue("batches")
 
-  /** With the merchants too, because the only index that finds the lines of a batch begins with them. */
-  const linesOf = (batches: ReadonlyArray<typeof Row.Type>) =>
-    sql`SELECT * FROM batch_lines WHERE ${
-      sql.and([
-        sql.in("merchant_id", [...new Set(batches.map(({ merchant_id: merchantId }) => merchantId))]),
-        sql.in("batch_id", batches.map(({ id }) => id))
-      ])
-    } ORDER BY batch_id, line`.pipe(
-      Effect.flatMap(decodeLines),
-      Effect.orDie,
-      Effect.map((rows) => Map.groupBy(rows, (row) => row.batch_id))
-    )
-
-  /** What the lines of batches come to, counted where they are stored: a batch has hundreds of lines. */
-  const sumsOf = (batches: ReadonlyArray<typeof Row.Type>) =>
-    batches.length === 0 ? Effect.succeed(new Map<string, ReadonlyArray<typeof SumRow.Type>>()) : sql`SELECT batch_id,
-        part, token_address, min(token_id) AS token_id, min(symbol) AS symbol, min(decimals) AS decimals,
-        count(*) AS lines, sum(units)::text AS units, sum(amount)::text AS amount
-      FROM batch_lines WHERE merchant_id = ${batches[0]!.merchant_id} AND ${
-      sql.in("batch_id", batches.map(({ id }) => id))
-    } GROUP BY batch_id, part, token_address ORDER BY batch_id, min(line)`.pipe(
-      Effect.flatMap(decodeSums),
-      Effect.orDie,
-      Effect.map((rows): ReadonlyMap<string, ReadonlyArray<typeof SumRow.Type>> =>
-        Map.groupBy(rows, (row) => row.batch_id)
-      )
-    )
-
   const read = Effect.fnUntraced(function*(rows: Effect.Effect<unknown, unknown>) {
     const batches = yield* Effect.orDie(Effect.flatMap(rows, decodeRows))
     if (batches.length === 0) return []
-    const lines = yield* linesOf(batches)
+    const lines = yield* readLines(sql, batches)
     return batches.map((row) => fromRow(row, (lines.get(row.id) ?? []).map(lineFromRow)))
   })
 
@@ -347,7 +347,7 @@ export const makeRepo = Effect.gen(function*() {
         } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`,
         decodeRows
       ))
-      const sums = yield* sumsOf(rows.slice(0, limit))
+      const sums = yield* readSums(sql, rows.slice(0, limit))
       const page = rows.slice(0, limit).map((row): BatchSummary => ({
         ...withoutLines(row),
         status: row.status,

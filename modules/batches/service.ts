@@ -11,6 +11,7 @@ import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { type SimulatedOutcome, SimulatedWallets } from "../../runtime/SimulatedWallets.ts"
+import { Health } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -24,6 +25,7 @@ import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
 import { type Collectable, type CollectableRequest, readCollectable } from "./service/Collectable.ts"
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
 import { exportPart, type ExportRequest, type GivenPart } from "./service/Exports.ts"
+import { makeContradictions } from "./service/Contradictions.ts"
 import { batchTimer } from "./service/Observations.ts"
 import { releaseList, type ReleaseRequest } from "./service/Release.ts"
 import { simulatePart } from "./service/Simulation.ts"
@@ -120,7 +122,9 @@ const make = Effect.gen(function*() {
     simulatedWallets: yield* SimulatedWallets,
     timers: yield* Timers
   }
-  yield* services.timers.register(batchTimer(services))
+  const contradictions = makeContradictions()
+  yield* services.timers.register(batchTimer(services, contradictions))
+  yield* (yield* Health).register(contradictions.check)
   yield* services.refunds.registerBatches(services.repo.shownTransfers)
   const actors = yield* Actors
   const create = createBatch(services)

@@ -51,16 +51,18 @@ export const answersOf = <A>(
   return Result.fail(new DriverError({ network, reason, kind: "unanswered" }))
 }
 
-/** What endpoints must show alike of one execution: where it is, and each transfer with its sender, who is booked. */
-const contentOf = ({ block, transfers, txHash }: PayoutExecution): string =>
+/** What endpoints must show alike of a transaction: which it is, and each transfer with its sender, who is booked. */
+export const transactionContent = ({ transfers, txHash }: Pick<PayoutExecution, "transfers" | "txHash">): string =>
   JSON.stringify([
     txHash,
-    `${block.height}`,
-    block.hash,
     transfers.map((
       { amount, destination, from, index, line, tokenAddress }
     ) => [index, line, from, destination, tokenAddress, `${amount}`])
   ])
+
+/** The same of one execution, with where it is. */
+const contentOf = (execution: PayoutExecution): string =>
+  JSON.stringify([`${execution.block.height}`, execution.block.hash, transactionContent(execution)])
 
 const byHeight = (one: PayoutExecution, other: PayoutExecution): number =>
   one.block.height < other.block.height ? -1 : one.block.height > other.block.height ? 1 : 0

@@ -17,6 +17,11 @@ export interface ShownTransaction<A> {
   readonly block: BlockPoint
   /** What else the endpoint says of it. */
   readonly facts: A
+  /**
+   * What endpoints must show alike, beside the block, to agree: which transaction it is, and whom it pays what. They
+   * must write it alike too.
+   */
+  readonly content: string
 }
 
 /**
@@ -52,12 +57,14 @@ export interface TransactionAgreement<A> {
   readonly isOver: boolean
 }
 
+const contentOf = ({ block, content }: ShownTransaction<unknown>): string => JSON.stringify([block.hash, content])
+
 const descending = (one: bigint, other: bigint): number => one === other ? 0 : one > other ? -1 : 1
 
 /**
  * Combines the reports. An endpoint that has not reached the block of the transaction does not contradict those that
  * show it, and until it has, the answer is that nothing is there yet. An endpoint that has the block and not the
- * transaction contradicts them. A transaction that a single endpoint shows is never over, because money that is wrongly
+ * transaction contradicts them, and so does one that shows something else in its place there. A transaction that a single endpoint shows is never over, because money that is wrongly
  * believed to be unsent is sent a second time.
  */
 const agreeOnOne = <A>(
@@ -76,21 +83,22 @@ const agreeOnOne = <A>(
   const isPast = reports.filter(({ isOver }) => isOver).length >= majority
   const showing = reports.flatMap(({ shown }) => shown === null ? [] : [shown])
   if (showing.length === 0) return Result.succeed({ shown: null, final, isOver: isPast })
-  const largest = [...Map.groupBy(showing, ({ block }) => block.hash).values()]
+  const largest = [...Map.groupBy(showing, contentOf).values()]
     .toSorted((one, other) => other.length - one.length)[0]!
   const [shown] = largest as [ShownTransaction<A>]
   const { height } = shown.block
   if (largest.length >= majority) {
     const isFinal = reports.filter((report) =>
-      report.shown?.block.hash === shown.block.hash && report.final >= height
+      report.shown !== null && contentOf(report.shown) === contentOf(shown) && report.final >= height
     ).length >= majority
     return Result.succeed({ shown: { ...shown, isFinal }, final, isOver: isFinal })
   }
   const contradicts = (report: EndpointReport<A>) =>
-    report.shown === null ? report.head >= height : report.shown.block.hash !== shown.block.hash
+    report.shown === null ? report.head >= height : contentOf(report.shown) !== contentOf(shown)
   // Most endpoints have passed the end of its validity here, so they have every block that could hold it.
   if (isPast || reports.some(contradicts)) {
-    const reason = `endpoints do not agree whether block ${height} has a payout: wait, or correct the one that is wrong`
+    const reason =
+      `endpoints do not agree what block ${height} has of a payout: wait, or correct or remove the one that is wrong`
     return Result.fail(new DriverError({ network, reason, kind: "contradiction" }))
   }
   return Result.succeed({ shown: null, final: final < height ? final : height - 1n, isOver: false })

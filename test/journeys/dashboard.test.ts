@@ -381,6 +381,8 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       assert.strictEqual((yield* approve(viewer, `/batches/${batch}`)).status, 403)
       assert.match(String((yield* approve(owner, `/batches/${batch}`)).headers.location), /notice=approved$/)
       assert.include((yield* see(admin, `/batches/${batch}`)).text, "2 of 2")
+      assert.include((yield* see(owner, `/batches/${batch}`)).text, "A admin", "who approved it by name")
+      assert.notInclude((yield* see(viewer, `/batches/${batch}`)).text, "A admin", "the team is not the viewer's")
       const log = yield* see(owner, "/audit")
       for (const act of ["refund.create", "refund.approve", "batch.create", "batch.approve"]) {
         assert.include(log.text, act)

@@ -8,6 +8,7 @@ import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
 import { changedLines, changedRefunds } from "./Acts.ts"
 import type { BatchServices } from "./BatchServices.ts"
+import type { Contradictions } from "./Contradictions.ts"
 import { ownSearch, searchPart } from "./Claims.ts"
 import { storeUnexpected, walletOf } from "./Unexpected.ts"
 
@@ -132,7 +133,7 @@ const postpone = (services: BatchServices, { environment, id, merchantId }: DueB
  * Every part of a batch that is to be searched for, one after the other: each look goes on from what the one before
  * has stored. Never fails: what is wrong with one batch must not keep the others from being searched for.
  */
-const look = (services: BatchServices, batch: DueBatch) =>
+const look = (services: BatchServices, contradictions: Contradictions, batch: DueBatch) =>
   Effect.gen(function*() {
     // Read anew with each try: a hint or a cancellation that was stored meanwhile has changed it.
     const stored = yield* services.repo.find(batch.merchantId, batch.id)
@@ -146,14 +147,18 @@ const look = (services: BatchServices, batch: DueBatch) =>
     if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1
   }).pipe(
-    // Whoever tells of transactions again and again must not hold up the alarm that a look raises.
+    // Each report of a transaction changes the batch, and many may come during a look: its alarm is stored all the same.
     decideAnew(),
+    Effect.tap(contradictions.record(batch, null)),
     Effect.catchCause((cause) =>
       Cause.hasInterruptsOnly(cause) ? Effect.interrupt : Effect.andThen(
-        Effect.logWarning(
-          "a batch could not be looked for on its network: it is tried again",
-          { batch: batch.id, network: batch.network },
-          cause
+        Effect.andThen(
+          contradictions.record(batch, cause),
+          Effect.logWarning(
+            "a batch could not be looked for on its network: it is tried again",
+            { batch: batch.id, network: batch.network },
+            cause
+          )
         ),
         Effect.as(postpone(services, batch), 1)
       )
@@ -166,12 +171,12 @@ const look = (services: BatchServices, batch: DueBatch) =>
   )
 
 /** The timer of batches that a wallet was given. */
-export const batchTimer = (services: BatchServices) => ({
+export const batchTimer = (services: BatchServices, contradictions: Contradictions) => ({
   name: "batches",
   batchSize: dueBatch,
   run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
-    const counts = yield* Effect.forEach(due, (batch) => look(services, batch), { concurrency: 4 })
+    const counts = yield* Effect.forEach(due, (batch) => look(services, contradictions, batch), { concurrency: 4 })
     return counts.reduce((sum, each) => sum + each, 0)
   }),
   nextDueMillis: Effect.map(services.repo.nextDue, (seconds) => (seconds === null ? null : seconds * 1000))

@@ -6,8 +6,9 @@
  * because the same amounts may be owed to the same receivers twice.
  */
 import { Effect, Schema } from "effect"
-import { DriverError } from "../../../runtime/Chains.ts"
+import { type BlockPoint, DriverError } from "../../../runtime/Chains.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
+import { transactionContent } from "../../../runtime/payouts/Agreement.ts"
 import {
   type EndpointReport,
   searchTransaction,
@@ -113,6 +114,17 @@ type OtherTransaction = ShownTransaction<Execution> & {
   readonly isRival: boolean
 }
 
+/** A transaction where a server has it, with what it pays. */
+const shownAt = (
+  { block, fee }: { readonly block: BlockPoint; readonly fee: bigint },
+  txHash: string,
+  transfers: ReadonlyArray<PayoutTransfer>
+): ShownTransaction<Execution> => ({
+  block,
+  facts: { txHash, fee, transfers },
+  content: transactionContent({ txHash, transfers })
+})
+
 /** A transaction of the wallet, or one that somebody names; null: it is nothing to the part. */
 const readOther = Effect.fnUntraced(function*(
   api: Api,
@@ -130,7 +142,7 @@ const readOther = Effect.fnUntraced(function*(
   const named = isRival ? null : yield* readOutputs(api, txHash)
   const transfers = named === null ? paying : matchOutputs(part, named.outputs)
   const place = transfers.length === 0 ? null : yield* readPlace(api, txHash)
-  return place === null ? null : { isRival, block: place.block, facts: { txHash, fee: place.fee, transfers } }
+  return place === null ? null : { isRival, ...shownAt(place, txHash, transfers) }
 })
 
 /** The export's own transaction, or the one that stands in its place; and what else pays its lines. */
@@ -148,7 +160,7 @@ const readShown = Effect.fnUntraced(function*(
   const place = yield* readPlace(api, trace.id)
   const own = place === null
     ? null
-    : { block: place.block, facts: { txHash: trace.id, fee: place.fee, transfers: exportedTransfers(part) } }
+    : shownAt(place, trace.id, exportedTransfers(part))
   const listed = yield* Effect.forEach(
     new Set([part.from, ...trace.addresses]),
     (address) => readTransactionsOf(api, address, from)

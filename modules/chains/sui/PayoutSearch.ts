@@ -5,6 +5,7 @@
  */
 import { Effect, Schema } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
+import { transactionContent } from "../../../runtime/payouts/Agreement.ts"
 import {
   type EndpointReport,
   searchTransaction,
@@ -107,7 +108,11 @@ const shownAs = (
   const isSuccess = failure === null
   // A failure has another hash than a success, so that endpoints which differ about it do not agree.
   const hash = isSuccess ? name : `failed in ${name}`
-  return { block: { height: checkpoint, hash, time }, facts: { txHash, gas, isSuccess, transfers } }
+  return {
+    block: { height: checkpoint, hash, time },
+    facts: { txHash, gas, isSuccess, transfers },
+    content: JSON.stringify([isSuccess, transactionContent({ txHash, transfers })])
+  }
 }
 
 /**

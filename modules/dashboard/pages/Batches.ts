@@ -5,6 +5,7 @@ import type { ReadBatch } from "../../../schemas/Batch.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
 import { approvalNotice } from "../rules/Approvals.ts"
 import type { List } from "../service.ts"
+import { approverNames, approvers } from "./Approvers.ts"
 import {
   card,
   chip,
@@ -122,6 +123,7 @@ export const batch: Page = {
     const { texts: { batches: words, fields, sections } } = visit
     const found = yield* visit.api.get<BatchRow>(batchPath(visit), { expand: "lines" })
     const { status } = found
+    const names = yield* approverNames(visit, found.approvals)
     const isEarly = status === "pending_approval" || status === "ready"
     return {
       title: `${words.kinds[found.kind]} ${shortId(found.id)}`,
@@ -145,7 +147,12 @@ export const batch: Page = {
             [fields.amount, totalsOf(visit, found)],
             [words.worth, usd(visit, found.amount_decimal)],
             [words.code, html`<span class="mono">${found.approval_code}</span>`],
-            [words.approvals, words.approvalsOf(found.approvals.length, found.approvals_required)]
+            [
+              words.approvals,
+              html`${words.approvalsOf(found.approvals.length, found.approvals_required)}${
+                approvers(visit, found.approvals, names)
+              }`
+            ]
           ])
         )
       }${signingCard(visit, found)}${

@@ -30,6 +30,7 @@ import {
 } from "./Elements.ts"
 import { exportCard, lastDays } from "./Exports.ts"
 import { approvalNotice } from "../rules/Approvals.ts"
+import { approverNames, approvers, type Names } from "./Approvers.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
 import type { NoticeName } from "./Texts.ts"
 
@@ -116,23 +117,6 @@ const actsOf = (visit: Visit, { destination_address: to, status }: RefundRow): H
   }`
 }
 
-/** What people are called by the ids that approvals name; empty for whoever may not see the team. */
-type Names = ReadonlyMap<string, string>
-
-/** Members that are read to name those who approved, at most. */
-const maximumNamed = 100
-
-const approverNames = Effect.fnUntraced(
-  function*(visit: Visit, { approvals }: RefundRow): Effect.fn.Return<Names, PublicError> {
-    if (approvals.length === 0 || !visit.may("team:read")) return new Map()
-    const members = yield* visit.api.get<List<{ readonly id: string; readonly name: string }>>(
-      "/api/v1/team/members",
-      { limit: maximumNamed }
-    )
-    return new Map(members.data.map(({ id, name }) => [id, name]))
-  }
-)
-
 /** What may tell of a refund. Its batch is told only to who may see batches. */
 const refundEvents = (
   visit: Visit
@@ -159,10 +143,7 @@ const refundScreen = (visit: Visit, refund: RefundRow, names: Names, more: Html 
           [fields.transaction, refund.tx_hash !== null && wholeAddress(refund.tx_hash)],
           [
             words.approvals,
-            refund.approvals.length > 0
-            && refund.approvals.map(({ at, by }) =>
-              html`<p>${foreign(names.get(by) ?? by)} <span class="soft">${timeOf(visit, at)}</span></p>`
-            )
+            refund.approvals.length > 0 && approvers(visit, refund.approvals, names)
           ],
           [words.failure, foreign(refund.failure_code)],
           [fields.reason, words.reasons[refund.reason]],
@@ -211,7 +192,7 @@ export const refund: Page = {
   render: (visit) =>
     Effect.flatMap(
       visit.api.get<RefundRow>(`/api/v1/refunds/${encodeURIComponent(visit.params["id"] ?? "")}`),
-      (found) => Effect.map(approverNames(visit, found), (names) => refundScreen(visit, found, names))
+      (found) => Effect.map(approverNames(visit, found.approvals), (names) => refundScreen(visit, found, names))
     ),
   actions: {
     approve: act("approve", ({ status }) => approvalNotice(status)),
@@ -225,7 +206,9 @@ export const refund: Page = {
         undefined,
         sent.get("form_key")
       )
-      return { screen: refundScreen(visit, made, yield* approverNames(visit, made), claimLinkCard(visit, made)) }
+      return {
+        screen: refundScreen(visit, made, yield* approverNames(visit, made.approvals), claimLinkCard(visit, made))
+      }
     })
   }
 }
@@ -315,7 +298,14 @@ export const newRefund: Page = {
       }, sent.get("form_key"))
       return created.claim_url === null
         ? { path: `refunds/${created.id}`, notice: "refund_created" }
-        : { screen: refundScreen(visit, created, yield* approverNames(visit, created), claimLinkCard(visit, created)) }
+        : {
+          screen: refundScreen(
+            visit,
+            created,
+            yield* approverNames(visit, created.approvals),
+            claimLinkCard(visit, created)
+          )
+        }
     })
   }
 }

@@ -4,7 +4,12 @@
  */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { DriverError } from "../../../runtime/Chains.ts"
+import type { PayoutSearch } from "../../../runtime/Payouts.ts"
+import { after, approval, batchOf, exportOf } from "./MachineBatches.ts"
 import type { BatchServices } from "../../../modules/batches/service/BatchServices.ts"
+import { makeContradictions } from "../../../modules/batches/service/Contradictions.ts"
 import { batchTimer } from "../../../modules/batches/service/Observations.ts"
 
 it.effect("a run goes on with the other batches where one fails in a way that nobody has foreseen", () =>
@@ -21,6 +26,46 @@ it.effect("a run goes on with the other batches where one fails in a way that no
         nextDue: Effect.succeed(null)
       }
     } as unknown as BatchServices
-    assert.strictEqual(yield* batchTimer(services).run(0, 10), 0)
+    assert.strictEqual(yield* batchTimer(services, makeContradictions()).run(0, 10), 0)
     assert.includeMembers(names, ["bat_2", "bat_3"])
+  }))
+
+it.effect("a batch that endpoints contradict each other about waits, and health tells it until they agree", () =>
+  Effect.gen(function*() {
+    const reason = "endpoints do not agree what block 10 has of a payout"
+    const contradiction = new DriverError({ network: "cardano", reason, kind: "contradiction" })
+    const answers: Array<Effect.Effect<PayoutSearch, DriverError>> = [
+      Effect.fail(contradiction),
+      Effect.fail(new DriverError({ network: "cardano", reason: "no answer", kind: "unanswered" })),
+      Effect.fail(contradiction),
+      Effect.fail(contradiction),
+      Effect.succeed({ executions: [], searchedTo: 9n, isOver: false })
+    ]
+    const ready = after(batchOf(1), { _tag: "Approve", approval: approval("ada") })
+    const batch = after(ready, { _tag: "Export", part: 1, export: exportOf("cardano", 300, 1n) })
+    const written: Array<any> = []
+    const services = {
+      repo: {
+        due: () => Effect.succeed([batch]),
+        find: () => Effect.succeed(batch),
+        nextDue: Effect.succeed(null)
+      },
+      clock: { nowSeconds: () => Effect.succeed(10) },
+      chains: { driver: () => ({ payouts: { search: () => Effect.suspend(() => answers.shift()!) } }) },
+      refunds: { findAll: () => Effect.succeed([]) },
+      commit: { append: ({ writes }: any) => Effect.sync(() => void written.push(...writes)) }
+    } as unknown as BatchServices
+    const contradictions = makeContradictions()
+    const found = Effect.andThen(batchTimer(services, contradictions).run(0, 10), contradictions.check.run)
+    const [told] = yield* found
+    assert.strictEqual(told!.effect, "degraded")
+    assert.include(told!.message, `${batch.id} waits`)
+    assert.include(told!.message, reason)
+    assert.strictEqual(written.at(-1).row.parts[0].status, "out", "nothing is decided")
+    assert.deepStrictEqual(yield* found, [], "one that does not answer contradicts nobody")
+    assert.lengthOf(yield* found, 1)
+    yield* TestClock.adjust("3 minutes")
+    assert.deepStrictEqual(yield* contradictions.check.run, [], "another instance looks for it")
+    assert.lengthOf(yield* found, 1)
+    assert.deepStrictEqual(yield* found, [])
   }))

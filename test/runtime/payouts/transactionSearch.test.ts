@@ -16,9 +16,9 @@ const sayings: Readonly<Record<string, Report | null>> = {
   behind: { head: 9n, final: 8n, isOver: false, shown: null },
   absent: { head: 12n, final: 11n, isOver: false, shown: null },
   over: { head: 20n, final: 19n, isOver: true, shown: null },
-  shows: { head: 10n, final: 9n, isOver: false, shown: { block: block("a"), facts: null } },
-  final: { head: 20n, final: 19n, isOver: true, shown: { block: block("a"), facts: null } },
-  fork: { head: 10n, final: 9n, isOver: false, shown: { block: block("b"), facts: null } }
+  shows: { head: 10n, final: 9n, isOver: false, shown: { block: block("a"), facts: null, content: "pays" } },
+  final: { head: 20n, final: 19n, isOver: true, shown: { block: block("a"), facts: null, content: "pays" } },
+  fork: { head: 10n, final: 9n, isOver: false, shown: { block: block("b"), facts: null, content: "pays" } }
 }
 
 const combinations = (count: number): ReadonlyArray<ReadonlyArray<string>> =>
@@ -53,13 +53,35 @@ describe("what endpoints say of a transaction", () => {
 
   it("is a failure where one that has come so far does not show what another shows", () => {
     const outcome = agree("cardano", 2, [sayings["final"]!, sayings["over"]!], [])
-    assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree whether block 10")
+    assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree what block 10")
+  })
+
+  it("is a failure where they show different payments in one block, whoever is asked first", () => {
+    const pays = (content: string): Report => ({
+      ...sayings["final"]!,
+      shown: { block: block("a"), facts: null, content }
+    })
+    for (const reports of [[pays("one"), pays("other")], [pays("other"), pays("one")]]) {
+      const outcome = agree("cardano", 2, reports, [])
+      assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree what block 10")
+    }
+    const [most, single] = [pays("one"), pays("other")]
+    const outcome = agree("cardano", 3, [single, most, most], [])
+    assert.strictEqual(outcome._tag === "Success" ? outcome.success.shown?.content : null, "one", "most decide")
+    const beside = (content: string): Report => ({
+      ...sayings["over"]!,
+      others: new Map([["c", { block: block("c"), facts: null, content }]])
+    })
+    assert.strictEqual(agree("cardano", 2, [beside("one"), beside("other")], [])._tag, "Failure")
   })
 
   it("is a failure where one shows it in a block that can never be", () => {
-    const invented = { ...sayings["shows"]!, shown: { block: { ...block("z"), height: 1_000n }, facts: null } }
+    const invented = {
+      ...sayings["shows"]!,
+      shown: { block: { ...block("z"), height: 1_000n }, facts: null, content: "pays" }
+    }
     const outcome = agree("cardano", 3, [sayings["over"]!, invented, sayings["over"]!], [])
-    assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree whether block 1000")
+    assert.include(outcome._tag === "Failure" ? outcome.failure.reason : "", "do not agree what block 1000")
   })
 
   it("is nothing yet where the others have not come so far, and that block is searched again", () => {
@@ -73,7 +95,10 @@ describe("what endpoints say of a transaction", () => {
   })
 
   it("tells beside it what else pays its lines, once most show it, and is not over while one alone does", () => {
-    const beside = { ...sayings["over"]!, others: new Map([["c", { block: block("c"), facts: null }]]) }
+    const beside = {
+      ...sayings["over"]!,
+      others: new Map([["c", { block: block("c"), facts: null, content: "pays" }]])
+    }
     const [both, single] = [[beside, beside], [beside, sayings["behind"]!]].map((reports) =>
       agree("cardano", 2, reports, [])
     )
