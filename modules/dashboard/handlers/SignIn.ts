@@ -247,7 +247,8 @@ export const signInHandlers = Operations.group(
           const request = yield* HttpServerRequest.HttpServerRequest
           const form = yield* formOf(request)
           const proof = {
-            message: form.get("message") ?? "",
+            // A form sends each line break as two characters; the text that was signed has one.
+            message: (form.get("message") ?? "").replaceAll("\r\n", "\n"),
             signature: form.get("signature") ?? "",
             publicKey: null,
             proof: null
