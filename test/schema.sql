@@ -654,6 +654,8 @@ CREATE INDEX batch_lines_by_refund ON public.batch_lines USING btree (refund_id)
 
 CREATE INDEX batch_lines_by_source ON public.batch_lines USING btree (merchant_id, ((source ->> 'address'::text))) WHERE (source IS NOT NULL);
 
+CREATE INDEX batch_lines_by_transaction ON public.batch_lines USING btree (tx_hash) WHERE (tx_hash IS NOT NULL);
+
 CREATE INDEX batches_due ON public.batches USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX batches_due_devnet ON public.batches USING btree (((merchant_id)::bigint), due_at) WHERE ((due_at IS NOT NULL) AND (environment = 'devnet'::text));
@@ -1261,9 +1263,13 @@ CREATE TABLE merchant_settings (
   environment text NOT NULL,
   version bigint NOT NULL,
   choices json NOT NULL,
+  proposal json,
+  due_at bigint,
   CONSTRAINT merchant_settings_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, environment)
 );
+
+CREATE INDEX merchant_settings_due ON public.merchant_settings USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 -- modules/settlement
 
@@ -1546,6 +1552,8 @@ CREATE TABLE receiving_wallets (
   seed text,
   start_index bigint,
   created_at bigint,
+  proposal json,
+  due_at bigint,
   CONSTRAINT receiving_wallets_check CHECK ((num_nulls(id, kind, value, start_index, created_at) = ANY (ARRAY[0, 5]))),
   CONSTRAINT receiving_wallets_check1 CHECK (((seed IS NOT NULL) = (NOT (kind IS DISTINCT FROM 'forwarder'::text)))),
   CONSTRAINT receiving_wallets_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
@@ -1573,6 +1581,8 @@ CREATE TABLE wallet_values (
   CONSTRAINT wallet_values_pkey PRIMARY KEY (fingerprint),
   CONSTRAINT wallet_values_seed_check CHECK ((seed ~ '^[0-9a-f]{64}$'::text))
 );
+
+CREATE INDEX receiving_wallets_due ON public.receiving_wallets USING btree (due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX wallet_values_forwarders ON public.wallet_values USING btree (merchant_id, environment, family, created_at) WHERE (kind = 'forwarder'::text);
 

@@ -491,9 +491,49 @@ export interface paths {
         head?: never;
         /**
          * Change the merchant's settings
-         * @description Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, `branding` is changed field by field. Every invoice keeps the settings it was created under, so a change is about later invoices only; it is in force everywhere within 2 seconds. Answers with all settings.
+         * @description Changes the fields that are sent, in the caller's own environment; `null` goes back to the default, `branding` is changed field by field. Every invoice keeps the settings it was created under, so a change is about later invoices only; it is in force everywhere within 2 seconds. On mainnet a higher limit of money that goes out stands in `pending_change` first: until another person approves it, where there is one who may, and then for 24 hours. A lower one holds at once. Answers with all settings.
          */
         patch: operations["settings.change"];
+        trace?: never;
+    };
+    "/api/v1/merchant/settings/changes/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve higher limits
+         * @description By a person other than the one who wants them, an owner or an admin. `id` is that of `pending_change`: approved is what was read. It comes into force 24 hours later. Answers with all settings.
+         */
+        post: operations["settings.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/merchant/settings/changes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel higher limits
+         * @description By an owner or an admin, whoever wanted them, at any time before they are in force; what holds stays. It takes no wait after a sign-in, so that who has just recovered can, too. Answers with all settings.
+         */
+        delete: operations["settings.cancel"];
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/v1/events": {
@@ -669,7 +709,7 @@ export interface paths {
         };
         /**
          * List receiving wallets
-         * @description Where your funds arrive, by network family. A family that is not listed is paid into the deployment's own wallet, or not offered where that has none.
+         * @description Where your funds arrive, by network family, and what waits to take the place of that. A family that is not listed is paid into the deployment's own wallet, or not offered where that has none.
          */
         get: operations["wallets.list"];
         put?: never;
@@ -690,7 +730,7 @@ export interface paths {
         get?: never;
         /**
          * Set the receiving wallet of a family
-         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry. On mainnet, and for a forwarder everywhere, only a person who signed in may (`CREDENTIAL_NOT_ALLOWED` for a key). Of a forwarder, read `GET …/recovery` next, and keep what it answers.
+         * @description Invoices that get an address from now on are paid into this wallet; addresses given out before stay watched. Compare `first_addresses` with what your own wallet shows before you take a payment. An address that another wallet of this deployment has is refused: `WALLET_INVALID` names the entry. On mainnet, and for a forwarder everywhere, only a person who signed in may (`CREDENTIAL_NOT_ALLOWED` for a key). Of a forwarder, read `GET …/recovery` next, and keep what it answers. On mainnet a wallet that takes the place of another stands in `pending_change` first: until another person approves it, where there is one who may, and then for 24 hours; the other one receives until then.
          */
         put: operations["wallets.put"];
         post?: never;
@@ -699,6 +739,46 @@ export interface paths {
          * @description Later invoices are paid into the deployment's own wallet, if it has one; addresses given out before stay watched.
          */
         delete: operations["wallets.remove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/merchant/wallets/{family}/changes/{id}/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Approve a wallet that is to take the place of another
+         * @description By a person other than the one who set it, an owner or an admin. `id` is that of its `pending_change`: compare `first_addresses` first. It receives 24 hours later.
+         */
+        post: operations["wallets.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/merchant/wallets/{family}/changes/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a wallet that is to take the place of another
+         * @description By an owner or an admin, whoever set it, at any time before it receives; the other one goes on. It takes no wait after a sign-in, so that who has just recovered can, too.
+         */
+        delete: operations["wallets.cancel"];
         options?: never;
         head?: never;
         patch?: never;
@@ -7993,7 +8073,8 @@ export interface components {
          *         "frame_ancestors": [],
          *         "default_locale": "en",
          *         "allow_restart": false
-         *       }
+         *       },
+         *       "pending_change": null
          *     }
          */
         MerchantSettings: {
@@ -8041,6 +8122,8 @@ export interface components {
                 /** @description Whether the payment page of an expired invoice offers to begin anew. */
                 allow_restart: boolean;
             };
+            /** @description Higher limits that do not hold yet; null: none wait. */
+            pending_change: components["schemas"]["PendingSettings"] | null;
         };
         /**
          * @description What is absent stays, null goes back to the default, branding is changed field by field.
@@ -10098,6 +10181,64 @@ export interface components {
             success: true;
         };
         /**
+         * @description A change that waits: for another person who may approve it, and then 24 hours.
+         * @example {
+         *       "id": "chg_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "proposed_by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "proposed_at": 1766320496,
+         *       "needs_approval": true,
+         *       "approved_by": null,
+         *       "in_force_from": null
+         *     }
+         */
+        PendingChange: {
+            id: string;
+            /** @description The credential of the person who wants it */
+            proposed_by: string;
+            /** @example 1766320496 */
+            proposed_at: number;
+            /** @description Whether another person must approve it */
+            needs_approval: boolean;
+            /** @description The credential of who did; null: nobody yet */
+            approved_by: string | null;
+            /** @description When it comes into force by itself; null: another person must approve it first */
+            in_force_from: number | null;
+        };
+        /**
+         * @description Higher limits of real money, which wait: for another person who may approve them, where there is one, and then 24 hours.
+         * @example {
+         *       "id": "chg_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "proposed_by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "proposed_at": 1766320496,
+         *       "needs_approval": true,
+         *       "approved_by": null,
+         *       "in_force_from": null,
+         *       "settings": {
+         *         "auto_approve_limit": 2000000
+         *       }
+         *     }
+         */
+        PendingSettings: {
+            id: string;
+            /** @description The credential of the person who wants it */
+            proposed_by: string;
+            /** @example 1766320496 */
+            proposed_at: number;
+            /** @description Whether another person must approve it */
+            needs_approval: boolean;
+            /** @description The credential of who did; null: nobody yet */
+            approved_by: string | null;
+            /** @description When it comes into force by itself; null: another person must approve it first */
+            in_force_from: number | null;
+            /** @description The limits as they will be: those that change */
+            settings: {
+                /** @description usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On mainnet only a signed-in wallet changes it. */
+                auto_approve_limit?: number;
+                payout_limit_batch?: number | null;
+                payout_limit_day?: number | null;
+            };
+        };
+        /**
          * @example {
          *       "period": "2026-11"
          *     }
@@ -10557,7 +10698,8 @@ export interface components {
          *       "next_index": 12,
          *       "highest_used_index": 9,
          *       "addresses_left": null,
-         *       "created_at": 1766320496
+         *       "created_at": 1766320496,
+         *       "pending_change": null
          *     }
          */
         ReceivingWallet: {
@@ -10580,6 +10722,8 @@ export interface components {
             addresses_left: number | null;
             /** @example 1766320496 */
             created_at: number;
+            /** @description Of a wallet that does not receive yet: what it waits for to take the place of the one that does. Null: it receives */
+            pending_change: components["schemas"]["PendingChange"] | null;
         };
         Reconciliation: {
             /** @constant */
@@ -12573,6 +12717,8 @@ export interface components {
          *
          *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
          *
+         *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+         *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          */
         Flat403: {
@@ -12592,7 +12738,7 @@ export interface components {
                 "application/json": components["schemas"]["FlatError"];
             };
         };
-        /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+        /** @description `NOT_FOUND`: No such resource. */
         Flat404: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -12800,6 +12946,8 @@ export interface components {
          * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
          *
          *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+         *
+         *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
          *
          *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
          *
@@ -13179,6 +13327,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -13297,6 +13447,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -14248,6 +14400,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -14404,6 +14558,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -14577,6 +14733,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -14696,6 +14854,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -14992,6 +15152,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -15154,6 +15316,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -15411,6 +15575,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -15530,6 +15696,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -15653,6 +15821,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -15954,6 +16124,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -16076,6 +16248,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -16196,6 +16370,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16318,6 +16494,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -16410,6 +16588,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16547,6 +16727,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -16640,6 +16822,8 @@ export interface operations {
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16752,7 +16936,8 @@ export interface operations {
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false
-                     *       }
+                     *       },
+                     *       "pending_change": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -16764,6 +16949,8 @@ export interface operations {
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -16866,7 +17053,8 @@ export interface operations {
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false
-                     *       }
+                     *       },
+                     *       "pending_change": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -16914,6 +17102,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -16942,10 +17132,320 @@ export interface operations {
             503: components["responses"]["Flat503"];
         };
     };
+    "settings.approve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a merchant decides about its later invoices and its payment page, in one environment. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "payment_tolerance_bps": 0,
+                     *       "payment_tolerance_amount": 10,
+                     *       "overpay_tolerance_amount": 1000,
+                     *       "late_payment_policy": "spot_rate",
+                     *       "late_window_seconds": 604800,
+                     *       "underpaid_grace_seconds": 86400,
+                     *       "partial_payment_policy": "lock_route",
+                     *       "invoice_default_expires_in": 43200000,
+                     *       "confirmation_policy": "standard",
+                     *       "auto_approve_limit": 500000,
+                     *       "payout_limit_batch": null,
+                     *       "payout_limit_day": null,
+                     *       "default_environment": "devnet",
+                     *       "branding": {
+                     *         "name": "Demo Store",
+                     *         "logo_uri": null,
+                     *         "accent": "#2a4fd8",
+                     *         "support_email": null,
+                     *         "frame_ancestors": [],
+                     *         "default_locale": "en",
+                     *         "allow_restart": false
+                     *       },
+                     *       "pending_change": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MerchantSettings"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            404: components["responses"]["Flat404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "settings.cancel": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a merchant decides about its later invoices and its payment page, in one environment. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "payment_tolerance_bps": 0,
+                     *       "payment_tolerance_amount": 10,
+                     *       "overpay_tolerance_amount": 1000,
+                     *       "late_payment_policy": "spot_rate",
+                     *       "late_window_seconds": 604800,
+                     *       "underpaid_grace_seconds": 86400,
+                     *       "partial_payment_policy": "lock_route",
+                     *       "invoice_default_expires_in": 43200000,
+                     *       "confirmation_policy": "standard",
+                     *       "auto_approve_limit": 500000,
+                     *       "payout_limit_batch": null,
+                     *       "payout_limit_day": null,
+                     *       "default_environment": "devnet",
+                     *       "branding": {
+                     *         "name": "Demo Store",
+                     *         "logo_uri": null,
+                     *         "accent": "#2a4fd8",
+                     *         "support_email": null,
+                     *         "frame_ancestors": [],
+                     *         "default_locale": "en",
+                     *         "allow_restart": false
+                     *       },
+                     *       "pending_change": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["MerchantSettings"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            404: components["responses"]["Flat404"];
+            409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
     "events.list": {
         parameters: {
             query?: {
-                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`). */
+                /** @description At most 20 event types, comma-separated; each exact, `prefix.*` or `*`. Absent or `*`: all but the opt-in types, which come only where they are named (`exception.*`, `balance_transaction.*`). Types take the right to read what they tell of; without `environment` on mainnet too. */
                 type?: string;
                 /** @description Created at this time or after it, in epoch seconds. */
                 "created[gte]"?: string;
@@ -17102,6 +17602,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -17253,6 +17755,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -18067,13 +18571,35 @@ export interface operations {
                      *           "next_index": 12,
                      *           "highest_used_index": 9,
                      *           "addresses_left": null,
-                     *           "created_at": 1766320496
+                     *           "created_at": 1766320496,
+                     *           "pending_change": null
+                     *         }
+                     *       ],
+                     *       "pending_wallets": [
+                     *         {
+                     *           "id": "wal_0198c0de-0000-7000-8000-000000000001",
+                     *           "family": "evm",
+                     *           "kind": "xpub",
+                     *           "environment": "devnet",
+                     *           "value_preview": "xpub6Ce9NcJv…sJxqP",
+                     *           "first_addresses": [
+                     *             "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *             "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+                     *             "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+                     *           ],
+                     *           "next_index": 12,
+                     *           "highest_used_index": 9,
+                     *           "addresses_left": null,
+                     *           "created_at": 1766320496,
+                     *           "pending_change": null
                      *         }
                      *       ]
                      *     }
                      */
                     "application/json": {
                         wallets: components["schemas"]["ReceivingWallet"][];
+                        /** @description Wallets that wait to take the place of one, each with its `pending_change` */
+                        pending_wallets: components["schemas"]["ReceivingWallet"][];
                     };
                 };
             };
@@ -18148,7 +18674,8 @@ export interface operations {
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
                      *       "addresses_left": null,
-                     *       "created_at": 1766320496
+                     *       "created_at": 1766320496,
+                     *       "pending_change": null
                      *     }
                      */
                     "application/json": components["schemas"]["ReceivingWallet"];
@@ -18201,6 +18728,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -18345,6 +18874,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -18364,8 +18895,92 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            /** @description `NOT_FOUND`: No such resource. */
-            404: {
+            404: components["responses"]["Flat404"];
+            409: components["responses"]["Flat409"];
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "wallets.approve": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where funds of one network family arrive. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": "wal_0198c0de-0000-7000-8000-000000000001",
+                     *       "family": "evm",
+                     *       "kind": "xpub",
+                     *       "environment": "devnet",
+                     *       "value_preview": "xpub6Ce9NcJv…sJxqP",
+                     *       "first_addresses": [
+                     *         "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+                     *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
+                     *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
+                     *       ],
+                     *       "next_index": 12,
+                     *       "highest_used_index": 9,
+                     *       "addresses_left": null,
+                     *       "created_at": 1766320496,
+                     *       "pending_change": null
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ReceivingWallet"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Service-Version": components["headers"]["X-Service-Version"];
@@ -18382,6 +18997,192 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            404: components["responses"]["Flat404"];
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            413: components["responses"]["Flat413"];
+            415: components["responses"]["Flat415"];
+            422: components["responses"]["Flat422"];
+            429: components["responses"]["Flat429"];
+            500: components["responses"]["Flat500"];
+            503: components["responses"]["Flat503"];
+        };
+    };
+    "wallets.cancel": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`. */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        success: true;
+                    };
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            401: components["responses"]["Flat401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
+            404: components["responses"]["Flat404"];
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
@@ -18463,6 +19264,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -18539,24 +19342,7 @@ export interface operations {
             400: components["responses"]["Flat400"];
             401: components["responses"]["Flat401"];
             403: components["responses"]["Flat403"];
-            /** @description `NOT_FOUND`: No such resource. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            404: components["responses"]["Flat404"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -18661,6 +19447,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -18829,6 +19617,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -18994,6 +19784,8 @@ export interface operations {
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -19176,6 +19968,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19344,6 +20138,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19479,6 +20275,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19502,7 +20300,24 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            404: components["responses"]["Flat404"];
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -19629,6 +20444,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19652,7 +20469,24 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            404: components["responses"]["Flat404"];
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             409: components["responses"]["Flat409"];
             413: components["responses"]["Flat413"];
             415: components["responses"]["Flat415"];
@@ -19781,6 +20615,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19804,7 +20640,24 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            404: components["responses"]["Flat404"];
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -19940,6 +20793,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -19963,7 +20818,24 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            404: components["responses"]["Flat404"];
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -20058,6 +20930,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -20081,24 +20955,7 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            /** @description `NOT_FOUND`: No such resource. */
-            404: {
-                headers: {
-                    "X-Request-Id": components["headers"]["X-Request-Id"];
-                    "X-Service-Version": components["headers"]["X-Service-Version"];
-                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
-                    Deprecation: components["headers"]["Deprecation"];
-                    Sunset: components["headers"]["Sunset"];
-                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
-                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
-                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
-                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["FlatError"];
-                };
-            };
+            404: components["responses"]["Flat404"];
             429: components["responses"]["Flat429"];
             500: components["responses"]["Flat500"];
             503: components["responses"]["Flat503"];
@@ -20212,6 +21069,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -20235,7 +21094,24 @@ export interface operations {
                     "application/json": components["schemas"]["FlatError"];
                 };
             };
-            404: components["responses"]["Flat404"];
+            /** @description `INVOICE_NOT_FOUND`: No such invoice. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlatError"];
+                };
+            };
             /**
              * @description `INVOICE_NOT_CANCELABLE`: Only an unpaid or expired invoice without a payment under way can be canceled.
              *
@@ -20392,6 +21268,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -20590,6 +21468,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -20767,6 +21647,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -20937,6 +21819,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -21956,6 +22840,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -22112,6 +22998,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -22276,6 +23164,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -22450,6 +23340,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -22600,6 +23492,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -22739,6 +23633,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -22863,6 +23759,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -23347,6 +24245,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -23612,6 +24512,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -23770,6 +24672,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24025,6 +24929,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -24167,6 +25073,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24334,6 +25242,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24532,6 +25442,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -24739,6 +25651,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -24905,6 +25819,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -25099,6 +26015,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -25290,6 +26208,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -25480,6 +26400,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -25687,6 +26609,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -25821,6 +26745,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -25995,6 +26921,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -26252,6 +27180,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -26438,6 +27368,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -26674,6 +27606,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -26859,6 +27793,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -27068,6 +28004,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -27250,6 +28188,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -27517,6 +28457,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -27757,6 +28699,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
             403: {
@@ -27932,6 +28876,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -28109,6 +29055,8 @@ export interface operations {
              *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -28367,6 +29315,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -28559,6 +29509,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -28707,6 +29659,8 @@ export interface operations {
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -28987,6 +29941,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -29179,6 +30135,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -29342,6 +30300,8 @@ export interface operations {
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -31169,6 +32129,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -31318,6 +32280,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -31451,6 +32415,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -31615,6 +32581,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
@@ -31988,6 +32956,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -32335,6 +33305,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
@@ -32481,6 +33453,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -32857,6 +33831,8 @@ export interface operations {
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              */
@@ -33910,6 +34886,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -34218,6 +35196,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -34427,6 +35407,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -34618,6 +35600,8 @@ export interface operations {
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
              *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
@@ -34736,6 +35720,8 @@ export interface operations {
              *     `DEVNET_ONLY`: This call works on devnet only.
              *
              *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
              *
              *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
              *
