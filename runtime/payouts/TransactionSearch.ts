@@ -64,8 +64,8 @@ const descending = (one: bigint, other: bigint): number => one === other ? 0 : o
 /**
  * Combines the reports. An endpoint that has not reached the block of the transaction does not contradict those that
  * show it, and until it has, the answer is that nothing is there yet. An endpoint that has the block and not the
- * transaction contradicts them, and so does one that shows something else in its place there. A transaction that a single endpoint shows is never over, because money that is wrongly
- * believed to be unsent is sent a second time.
+ * transaction contradicts them, and so does one that shows something else in its place there. A transaction that a
+ * single endpoint shows is never over, because money that is wrongly believed to be unsent is sent a second time.
  */
 const agreeOnOne = <A>(
   network: string,

@@ -69,8 +69,8 @@ const refusal = (
 
 /**
  * The transfer that proves the refund: to its destination with its memo, in its token, of exactly the units that are to
- * be sent, after it was approved, from a wallet that pays for its merchant, final, and of no other refund. Errors: `VALIDATION_ERROR` that says what is wrong,
- * `INVALID_TRANSITION` where it is not final yet.
+ * be sent, after it was approved, from a wallet that pays for its merchant, final, and of no other refund. Errors:
+ * `VALIDATION_ERROR` that says what is wrong, `INVALID_TRANSITION` where it is not final yet.
  */
 export const proofOf = (refund: TermsRefund, transaction: ReportedTransaction): ChainTransfer | PublicError => {
   const { network, tokenAddress: address } = refund.terms
