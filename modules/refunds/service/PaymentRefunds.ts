@@ -108,11 +108,15 @@ export const checkCall = (
       Effect.map((destination) => ({ ...call, destination }))
     )
 
-/** What the token of a refund is worth now; null where nobody knows a price of today. */
-const spotValueOf = ({ catalog, prices }: RefundServices, { token: named, tokenAmount }: RefundState) => {
+/**
+ * What the token of a refund is worth now; null where nobody knows a price of today. Its terms say how much is given
+ * back: `tokenAmount` is null until it is approved.
+ */
+const spotValueOf = ({ catalog, prices }: RefundServices, { terms, token: named, tokenAmount }: RefundState) => {
   const token = named?.id === undefined || named.id === null ? undefined : catalog.get(named.id)
-  return token === undefined || tokenAmount === null ? Effect.succeed(null) : prices.spot(token).pipe(
-    Effect.map(({ rate }) => usdValueDown(tokenAmount, rate, token.decimals)),
+  const units = terms?.units ?? tokenAmount
+  return token === undefined || units === null ? Effect.succeed(null) : prices.spot(token).pipe(
+    Effect.map(({ rate }) => usdValueDown(units, rate, token.decimals)),
     Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
   )
 }

@@ -24,6 +24,7 @@ import {
   ether,
   eventsOf,
   invoiceService,
+  losePrice,
   newInvoice,
   newMerchant,
   passDays,
@@ -267,6 +268,26 @@ layer(invoiceService)("refunds of invoices", (it) => {
         Effect.map(wallet.ok(`${path}/${id}/approve`, post({})), ({ data }) => data.status)
       assert.strictEqual(yield* approved(twoPeople.id), "pending_approval")
       assert.strictEqual(yield* approved((yield* made(part, wallet)).data.id), "processing")
+    }).pipe(Effect.scoped))
+
+  it.effect("need one person up to the limit, two above it, and two where nobody knows what they are worth", () =>
+    Effect.gen(function*() {
+      const { made, wallet } = yield* paid(10n)
+      yield* (yield* Members).register({
+        find: () => Effect.succeed(soleOwner),
+        list: () => Effect.succeed([soleOwner, { person: "per_ines", role: "admin" }]),
+        actorsOf: () => Effect.succeed([])
+      })
+      yield* wallet.ok("/api/v1/merchant/settings", { method: "PATCH", body: { auto_approve_limit: 2_000 } })
+      const statusOf = (amount: number) =>
+        Effect.map(
+          made({ amount_mode: "custom", amount, destination, auto_approve: true }, wallet),
+          ({ data }) => data.status
+        )
+      assert.strictEqual(yield* statusOf(2_000), "processing")
+      assert.strictEqual(yield* statusOf(2_010), "pending_approval")
+      losePrice("usd-coin")
+      assert.strictEqual(yield* statusOf(1_000), "pending_approval")
     }).pipe(Effect.scoped))
 
   it.effect("of many calls at once never come to more than was received", () =>
