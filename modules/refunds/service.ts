@@ -92,7 +92,7 @@ export class Refunds extends Context.Service<Refunds, {
   /**
    * What became of a payout. Of a refund that a merchant asked for, only its transfer on the chain proves that it
    * succeeded: to the destination, in the token, of exactly the units to be sent, from a wallet that is linked to the
-   * merchant or that the report names and that is no other merchant's, final, of no other refund and no line of a batch.
+   * merchant or that the report names and that is no other merchant's, final, of no other refund or line of a batch.
    * Errors: those of {@link change}; `VALIDATION_ERROR` for a transaction that proves nothing, `INVALID_TRANSITION` for
    * one that is not final yet, `UNSUPPORTED_NETWORK` and `NETWORK_DEGRADED` where the chain cannot be asked.
    */
