@@ -122,16 +122,29 @@ const environmentFields = {
     "usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On " +
       "mainnet only a signed-in wallet changes it."
   ),
+  auto_approve_limit_day: integer(
+    0,
+    1_000_000_000,
+    "usd_millis that may go out on one day of UTC on the approval of one person, of all refunds and batches of payouts " +
+      "together, 0 to 1,000,000,000; above it two approve, where two may approve. On mainnet only a signed-in wallet " +
+      "changes it."
+  ),
   payout_limit_batch: payoutLimit("one batch of payouts"),
   payout_limit_day: payoutLimit("all batches of payouts that are made on one day of UTC")
 }
 
 /** The settings that say who may let money go out, and how much. */
-export const moneyRules = ["auto_approve_limit", "payout_limit_batch", "payout_limit_day"] as const
+export const moneyRules = [
+  "auto_approve_limit",
+  "auto_approve_limit_day",
+  "payout_limit_batch",
+  "payout_limit_day"
+] as const
 export type MoneyRule = typeof moneyRules[number]
 
 const MoneyRules = Schema.Struct({
   auto_approve_limit: Schema.optionalKey(environmentFields.auto_approve_limit),
+  auto_approve_limit_day: Schema.optionalKey(environmentFields.auto_approve_limit_day),
   payout_limit_batch: Schema.optionalKey(environmentFields.payout_limit_batch),
   payout_limit_day: Schema.optionalKey(environmentFields.payout_limit_day)
 })
@@ -175,6 +188,7 @@ export const MerchantSettings = Schema.Struct({
     invoice_default_expires_in: 43_200_000,
     confirmation_policy: "standard",
     auto_approve_limit: 500_000,
+    auto_approve_limit_day: 2_000_000,
     payout_limit_batch: null,
     payout_limit_day: null,
     default_environment: "devnet",

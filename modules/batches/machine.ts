@@ -288,7 +288,10 @@ export const decide = (batch: BatchState, command: BatchCommand, now: number): B
       }
       return batch.approvals.some(({ person }) => person === command.approval.person)
         ? publicError("APPROVER_MUST_DIFFER")
-        : onlyNext(change(batch, { approvals: [...batch.approvals, command.approval] }, now))
+        : onlyNext(change(batch, {
+          approvals: [...batch.approvals, command.approval],
+          approvalsRequired: Math.max(batch.approvalsRequired, command.required ?? 0)
+        }, now))
     }
     case "Cancel":
       return cancel(batch, now)

@@ -33,12 +33,16 @@ import {
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
 export {
+  afterSoleApproval,
   approvalBy,
   approvalsRequired,
   type Approver,
   approversOf,
   peopleRequired,
-  stricterRules
+  type SoleApprovals,
+  stricterRules,
+  valueOf,
+  withApproval
 } from "./machine/Approvals.ts"
 export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
 export { type CoveredException, coveredExceptions } from "./machine/Coverage.ts"

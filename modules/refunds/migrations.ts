@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["refunds", "payout_proofs"]
+export const tables: ReadonlyArray<string> = ["refunds", "payout_proofs", "sole_approvals"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -73,6 +73,16 @@ export const migrations: Migrations = {
       PRIMARY KEY (network, environment, tx_hash, transfer_index),
       CHECK (refund_id IS NOT NULL OR batch_id IS NOT NULL),
       CHECK ((batch_id IS NULL) = (line IS NULL))
+    )`
+    // What went out on a day of UTC on the approval of one person, in usd_millis. Its version rises with each such
+    // approval: of two at once the second one counts anew.
+    yield* sql`CREATE TABLE sole_approvals (
+      merchant_id integer NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      day date NOT NULL,
+      version bigint NOT NULL,
+      amount bigint NOT NULL CHECK (amount >= 0),
+      PRIMARY KEY (merchant_id, environment, day)
     )`
     // A merchant's lists, of one status and of all.
     yield* sql`CREATE INDEX refunds_newest ON refunds (merchant_id, environment, id)`

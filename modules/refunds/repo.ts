@@ -8,7 +8,8 @@ import { InvoiceId } from "../../schemas/Ids.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { FeeBearer, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
-import type { RefundState, RefundTerms } from "./machine.ts"
+import type { RefundState, RefundTerms, SoleApprovals } from "./machine.ts"
+import { isoTime } from "../../schemas/Time.ts"
 import type { PayoutSender } from "./rules.ts"
 
 const Row = Schema.Struct({
@@ -176,6 +177,15 @@ export const proofWrite = (
   }
 })
 
+/** Raises the version, so that of two changes at once one counts anew. */
+export const soleApprovalsWrite = (
+  { environment, merchantId }: Pick<RefundState, "environment" | "merchantId">,
+  { amount, day, version }: SoleApprovals
+): Write => ({
+  table: "sole_approvals",
+  row: { merchant_id: merchantId, environment, day, version: version + 1, amount: amount.toString() }
+})
+
 /** Filters of a merchant's list; absent ones do not filter. */
 export interface MerchantRefundFilter {
   readonly merchantId: number
@@ -285,6 +295,18 @@ export const makeRepo = Effect.gen(function*() {
       const page = rows.slice(0, limit)
       return { refunds: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
     }),
+    /** What went out on the day of UTC of this time on the approval of one person. */
+    soleApprovals: (
+      { environment, merchantId }: Pick<RefundState, "environment" | "merchantId">,
+      nowSeconds: number
+    ): Effect.Effect<SoleApprovals> => {
+      const day = isoTime(nowSeconds).slice(0, 10)
+      return sql<{ amount: bigint; version: bigint }>`SELECT amount, version FROM sole_approvals
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND day = ${day}::date`.pipe(
+        Effect.orDie,
+        Effect.map(([row]) => ({ day, version: Number(row?.version ?? 0n), amount: usdMillis(row?.amount ?? 0n) }))
+      )
+    },
     /** Refunds of the whole deployment in each of {@link unfinishedStatuses}; statuses without any are left out. */
     unfinishedCounts: sql<{ status: string; count: bigint }>`SELECT status, count(*) AS count FROM refunds
       WHERE ${sql.in("status", unfinishedStatuses)} GROUP BY status`.pipe(

@@ -12,6 +12,7 @@ import { Timers } from "../../runtime/Timers.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
+import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { RefundQuote } from "../../schemas/Refund.ts"
 import { type Aggregate, type ExceptionRecord, type InvoiceFact, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
@@ -42,6 +43,7 @@ import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } fro
 import { type BatchTransfers, type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
 import { type PayoutReport, reportPayout } from "./service/Reports.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
+import { countSoleApproval } from "./service/SoleApprovals.ts"
 import { onUnmatchedChange, refundOfUnmatched, type UnmatchedRefundOpening } from "./service/UnmatchedRefunds.ts"
 
 export class Refunds extends Context.Service<Refunds, {
@@ -99,6 +101,15 @@ export class Refunds extends Context.Service<Refunds, {
   readonly report: (refundId: string, report: PayoutReport, actor: string) => Effect.Effect<RefundState, PublicError>
   /** Tells which transfers lines of batches show as theirs, so that no report takes one; one teller per deployment. */
   readonly registerBatches: (batchTransfers: BatchTransfers) => Effect.Effect<void, never, Scope.Scope>
+  /**
+   * Counts an act beside refunds that one person alone approves, of this value, for the limit of the day; answers what
+   * is to be stored with its change. Null: it is above the limit, so another person must approve it too.
+   */
+  readonly countSoleApproval: (
+    owner: Pick<RefundState, "environment" | "merchantId">,
+    value: UsdMillis | null,
+    nowSeconds: number
+  ) => Effect.Effect<ReadonlyArray<Write> | null>
   readonly find: Repo["find"]
   readonly findAll: Repo["findAll"]
   readonly payable: Repo["payable"]
@@ -223,6 +234,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     change: changeRefund(services),
     check: (destination, environment) => checkDestination(services, destination, environment),
     registerBatches: batches.register,
+    countSoleApproval: countSoleApproval(services),
     find: services.repo.find,
     findAll: services.repo.findAll,
     payable: services.repo.payable,

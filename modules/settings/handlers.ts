@@ -12,7 +12,7 @@ import {
 import { environmentOfBoth, requireRight } from "../../runtime/Rights.ts"
 import { type AnswerToLimits, MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
-import { canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
+import { approvalLimitIn, canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -48,10 +48,11 @@ export const handlers = Operations.group(
         "change",
         Effect.fnUntraced(function*({ payload }) {
           const principal = yield* requireMerchantScope
-          if (payload.auto_approve_limit !== undefined && !canMoveApprovals(principal)) {
+          const approvalLimit = approvalLimitIn(payload)
+          if (approvalLimit !== null && !canMoveApprovals(principal)) {
             return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
-              message: "auto_approve_limit: sign in with a wallet to change it. A key could approve for itself",
-              param: "auto_approve_limit"
+              message: `${approvalLimit}: sign in with a wallet to change it. A key could approve for itself`,
+              param: approvalLimit
             })
           }
           const limit = forbiddenLimit(principal, payload)

@@ -26,6 +26,7 @@ export const defaultSettings: InvoiceSettings = {
   invoice_default_expires_in: 43_200_000,
   confirmation_policy: "standard",
   auto_approve_limit: 500_000,
+  auto_approve_limit_day: 2_000_000,
   payout_limit_batch: null,
   payout_limit_day: null
 }
@@ -88,6 +89,12 @@ export const canMoveDefault = ({ environment, kind }: Pick<Principal, "environme
  */
 export const canMoveApprovals = ({ environment, kind }: Pick<Principal, "environment" | "kind">): boolean =>
   kind === "wallet" || environment === "devnet"
+
+const approvalLimits = ["auto_approve_limit", "auto_approve_limit_day"] as const
+
+/** The limit of what one person approves that a change names; null: none. */
+export const approvalLimitIn = (change: MerchantSettingsChange): typeof approvalLimits[number] | null =>
+  approvalLimits.find((name) => change[name] !== undefined) ?? null
 
 const payoutLimits = ["payout_limit_batch", "payout_limit_day"] as const
 

@@ -66,7 +66,7 @@ const shop = Effect.gen(function*() {
   }
 })
 
-const limits = { auto_approve_limit: "900", payout_limit_batch: "", payout_limit_day: "" }
+const limits = { auto_approve_limit: "900", auto_approve_limit_day: "", payout_limit_batch: "", payout_limit_day: "" }
 
 it.live(
   "higher limits are approved by another person, after a fresh proof to which the page leads and back",

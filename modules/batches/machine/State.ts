@@ -117,8 +117,8 @@ export interface BatchState {
 }
 
 export type BatchCommand =
-  /** Somebody says that it may be paid. */
-  | { readonly _tag: "Approve"; readonly approval: Approval }
+  /** Somebody says that it may be paid; `required`: people who must say so, but never fewer than when it was made. */
+  | { readonly _tag: "Approve"; readonly approval: Approval; readonly required?: number }
   | { readonly _tag: "Cancel" }
   /** The clock may have ended it. */
   | { readonly _tag: "Expire" }

@@ -2,9 +2,10 @@
 import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
-import { approvalBy, type Approver, seenWrite } from "../../refunds/plugin.ts"
-import { type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
+import { approvalBy, type Approver, approversOf, peopleRequired, seenWrite } from "../../refunds/plugin.ts"
+import { type Approval, type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
@@ -46,12 +47,18 @@ export const changedRefunds = Effect.fnUntraced(function*(
   })
 })
 
+/** What is to happen to a batch as it is, and what must be stored with that. */
+export interface BatchChange {
+  readonly command: BatchCommand
+  readonly writes?: ReadonlyArray<Write>
+}
+
 export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" | "release") =>
   Effect.fnUntraced(
     function*(
       owner: BatchOwner,
       id: string,
-      commandAt: (now: number) => BatchCommand,
+      changeOf: (batch: BatchState, now: number) => Effect.Effect<BatchChange>,
       { credential }: BatchActor,
       { cause, reply }: IdempotentCall<BatchState>
     ) {
@@ -59,7 +66,8 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
       const batch = yield* repo.find(owner.merchantId, id)
       if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
-      const decision = decide(batch, commandAt(now), now)
+      const { command, writes = [] } = yield* changeOf(batch, now)
+      const decision = decide(batch, command, now)
       if (isPublicError(decision)) return yield* decision
       const { next } = decision
       if (next === batch) return batch
@@ -70,6 +78,7 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
           batchWrite(next),
           ...changedLines(batch, next),
           ...yield* changedRefunds(services, batch, next),
+          ...writes,
           ...yield* auditLog.writesOf(auditActOf(batch, next, verb, credential, cause.requestId))
         ],
         events: eventsOf(batch, next),
@@ -80,12 +89,34 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
     decideAnew()
   )
 
+/** usd_millis of payouts as they were priced when the batch was made; null: nobody knows what a line is worth. */
+const payoutValue = ({ lines }: BatchState) =>
+  lines.some(({ amount }) => amount === 0n) ? null : usdMillis(lines.reduce((sum, { amount }) => sum + amount, 0n))
+
+/**
+ * An approval of a batch. Where it alone lets payouts out although two people may approve, it counts for the limit of
+ * the day; above that it is kept as the first of two. Refunds were counted when they were approved.
+ */
+const approvalChange = ({ members, refunds }: BatchServices, approval: Approval) =>
+  Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange> {
+    const { approvals, approvalsRequired: needed, environment, kind, merchantId } = batch
+    const people = peopleRequired(approversOf("payout", yield* members.list(merchantId), environment))
+    const given = approvals.length + 1
+    const isAlone = kind === "payouts" && given >= needed && given < people
+    const writes = isAlone ? yield* refunds.countSoleApproval(batch, payoutValue(batch), now) : []
+    return {
+      command: { _tag: "Approve", approval: { ...approval, at: now }, required: writes === null ? people : needed },
+      writes: writes ?? []
+    }
+  })
+
 /** `Batches.approve`. */
 export const approveBatch = (services: BatchServices) => {
   const approve = changeBatch(services, "approve")
   return Effect.fn("Batches.approve")(
     function*(owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) {
-      if (approvalBy("payout", actor, owner.environment, 0) === null) {
+      const approval = approvalBy("payout", actor, owner.environment, 0)
+      if (approval === null) {
         return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
           message: "Only a person approves a batch: sign in with a wallet of the merchant, and use that token"
         })
@@ -93,7 +124,7 @@ export const approveBatch = (services: BatchServices) => {
       return yield* approve(
         owner,
         id,
-        (now) => ({ _tag: "Approve", approval: approvalBy("payout", actor, owner.environment, now)! }),
+        approvalChange(services, approval),
         actor,
         call
       )
@@ -106,7 +137,7 @@ export const cancelBatch = (services: BatchServices) => {
   const cancel = changeBatch(services, "cancel")
   return Effect.fn("Batches.cancel")(
     (owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) =>
-      cancel(owner, id, () => ({ _tag: "Cancel" }), actor, call)
+      cancel(owner, id, () => Effect.succeed({ command: { _tag: "Cancel" } }), actor, call)
   )
 }
 

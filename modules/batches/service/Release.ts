@@ -46,12 +46,15 @@ export const releaseList = (services: BatchServices) => {
       return yield* change(
         owner,
         id,
-        (now) => ({
-          _tag: "Release",
-          part,
-          statement: { ...approvalBy("payout", actor, owner.environment, now)!, note },
-          required: peopleRequired(approvers)
-        }),
+        (_batch, now) =>
+          Effect.succeed({
+            command: {
+              _tag: "Release",
+              part,
+              statement: { ...approvalBy("payout", actor, owner.environment, now)!, note },
+              required: peopleRequired(approvers)
+            }
+          }),
         actor,
         call
       )

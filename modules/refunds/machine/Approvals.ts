@@ -1,7 +1,7 @@
 /** Who may say that money goes out, and how many people must. Pure. */
 import type { Member } from "../../../runtime/Members.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
-import type { UsdMillis } from "../../../schemas/Money.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Right, roleHas } from "../../../schemas/Roles.ts"
 import type { Approval, ApprovalRules } from "./State.ts"
@@ -37,14 +37,34 @@ export const stricterRules = (before: ApprovalRules, now: ApprovalRules): Approv
   autoApproveLimit: before.autoApproveLimit < now.autoApproveLimit ? before.autoApproveLimit : now.autoApproveLimit
 })
 
+/** The larger of the two values; null: without a price now nobody knows it. */
+export const valueOf = ({ book, spot }: ActValue): UsdMillis | null => spot === null ? null : spot > book ? spot : book
+
 /**
  * People that an act needs. One is enough up to the merchant's limit, by the larger of the two values; without a price
  * now nobody knows whether it is below the limit.
  */
-export const approvalsRequired = ({ book, spot }: ActValue, { autoApproveLimit, people }: ApprovalRules): number => {
-  const value = spot === null ? null : spot > book ? spot : book
+export const approvalsRequired = (act: ActValue, { autoApproveLimit, people }: ApprovalRules): number => {
+  const value = valueOf(act)
   return value !== null && value <= autoApproveLimit ? 1 : people
 }
+
+/** What went out of a merchant's money on one day of UTC on the approval of one person where two may approve. */
+export interface SoleApprovals {
+  /** `YYYY-MM-DD`. */
+  readonly day: string
+  /** Of its row; 0: nothing went out yet. */
+  readonly version: number
+  readonly amount: UsdMillis
+}
+
+/** The same after one more; null: it would be above the limit of the day, or nobody knows what it is worth. */
+export const afterSoleApproval = (
+  before: SoleApprovals,
+  value: UsdMillis | null,
+  limit: UsdMillis
+): SoleApprovals | null =>
+  value === null || before.amount + value > limit ? null : { ...before, amount: usdMillis(before.amount + value) }
 
 /** Who wants to approve: a person with a role, or a program. */
 export type Approver = Pick<Principal, "credential" | "kind" | "person" | "role">

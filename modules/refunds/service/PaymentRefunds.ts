@@ -29,7 +29,9 @@ import {
   type RefundState,
   type RequestedAmount,
   stricterRules,
-  undecidedException
+  undecidedException,
+  valueOf,
+  withApproval
 } from "../machine.ts"
 import { auditActOf, auditActOfCovered, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
 import { mintClaim } from "./ClaimTokens.ts"
@@ -37,6 +39,7 @@ import { checkWallet } from "./Destinations.ts"
 import { changeSubject } from "./RefundChanges.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
+import { type SoleApprovalCount, soleApprovalCount } from "./SoleApprovals.ts"
 
 /** Who asks: for the audit log, and whether they may approve. */
 export type RefundCaller = Approver
@@ -132,19 +135,28 @@ export const approvalRules = Effect.fnUntraced(function*(
   return rules
 })
 
+/**
+ * The approval of a caller. Where it alone lets the refund out although two people may approve, `count` counts it;
+ * above the limit of the day it is kept as the first of two.
+ */
 export const approveCommand = Effect.fnUntraced(function*(
   services: RefundServices,
   refund: RefundState,
   caller: RefundCaller,
-  now: number
+  now: number,
+  count: SoleApprovalCount
 ) {
   const { environment, terms } = refund
   const rulesNow = yield* approvalRules(services, refund)
   const rules = terms?.rules === undefined ? rulesNow : stricterRules(terms.rules, rulesNow)
   // One approver is enough whatever the price is.
   const spot = rules.people < 2 ? null : yield* spotValueOf(services, refund)
-  const required = approvalsRequired({ book: refund.amount, spot }, rules)
+  const value = { book: refund.amount, spot }
+  const needed = approvalsRequired(value, rules)
   const approval = approvalBy("refund", caller, environment, now)
+  const given = approval === null ? 0 : withApproval(terms?.approvals ?? [], approval).length
+  const isAlone = given >= needed && given < rules.people
+  const required = isAlone && !(yield* count.add(valueOf(value))) ? rules.people : needed
   const command: RefundCommand = { _tag: "Approve", ...(approval === null ? {} : { approval }), required }
   return command
 })
@@ -162,11 +174,13 @@ const advance = Effect.fnUntraced(function*(
   refund: PaymentRefund,
   { caller, isAutoApproved }: PaymentRefundCall,
   destinations: ReadonlyArray<Destination>,
-  context: RefundContext
+  context: RefundContext,
+  count: SoleApprovalCount
 ): Effect.fn.Return<RefundState, PublicError> {
   const directed = withFirstDestination(services.catalog, refund, destinations, context)
   if (!isAutoApproved || caller.kind !== "wallet" || directed.status !== "pending_approval") return directed
-  const approved = decide(directed, yield* approveCommand(services, directed, caller, context.now), context, null)
+  const command = yield* approveCommand(services, directed, caller, context.now, count)
+  const approved = decide(directed, command, context, null)
   return isPublicError(approved) ? yield* approved : { ...approved.next, version: refund.version }
 })
 
@@ -225,13 +239,14 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
     isClaimOnly: destination === "claim",
     rules: yield* approvalRules(services, current.invoice)
   }
+  const count = soleApprovalCount(services, current.invoice, now)
   const made = yield* Effect.forEach(
     portions,
     Effect.fnUntraced(function*(portion) {
       const request = { ...shared, exceptionId: exceptionOf(portion.payment.id) }
       const refund = newPaymentRefund(`re_${yield* uuidV7Ahead(ahead)}`, portion, request, context)
       if (isPublicError(refund)) return yield* refund
-      return yield* withClaimLink(yield* advance(services, refund, call, destinations, context))
+      return yield* withClaimLink(yield* advance(services, refund, call, destinations, context, count))
     })
   )
   const steps = made.map(({ refund }) => stepTo(services, null, refund))
@@ -246,7 +261,7 @@ export const planPaymentRefunds = Effect.fnUntraced(function*(
   )
   return {
     opened,
-    writes: [...steps.flatMap(({ writes }) => writes), ...acts.flat(), ...decided.flat()],
+    writes: [...steps.flatMap(({ writes }) => writes), ...count.writes(), ...acts.flat(), ...decided.flat()],
     facts: steps.flatMap((step) => step.facts),
     commands: [
       ...covered.map((each) => resolutionBy(opened, each, call.caller.credential)),
@@ -362,10 +377,11 @@ const commandOf = (
   act: "approve" | "cancel" | "retry",
   refund: RefundState,
   caller: RefundCaller,
-  now: number
+  now: number,
+  count: SoleApprovalCount
 ): Effect.Effect<RefundCommand> =>
   act === "approve"
-    ? approveCommand(services, refund, caller, now)
+    ? approveCommand(services, refund, caller, now, count)
     : Effect.succeed({ _tag: act === "cancel" ? "Cancel" : "Retry" })
 
 /** `Refunds.act`. */
@@ -394,13 +410,14 @@ export const actOnRefund = (services: RefundServices) =>
         const refund = yield* repo.find(refundId)
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
         MutableRef.set(found, refund)
-        const command = yield* commandOf(services, act, refund, caller, now)
+        const count = soleApprovalCount(services, refund, now)
+        const command = yield* commandOf(services, act, refund, caller, now, count)
         const step = yield* decideOnRefund(services)(refund, command, current, now)
         if (step.facts.length === 0) return { commands: [], reply: () => reply(refund) }
         const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, caller.credential, cause))
         return {
           commands: step.commands,
-          writes: [...step.writes, ...entry],
+          writes: [...step.writes, ...count.writes(), ...entry],
           facts: step.facts,
           reply: () => reply(step.refund)
         }

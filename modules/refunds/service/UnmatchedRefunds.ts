@@ -27,6 +27,7 @@ import {
   withClaimLink
 } from "./PaymentRefunds.ts"
 import { type RefundServices, stepTo } from "./RefundServices.ts"
+import { type SoleApprovalCount, soleApprovalCount } from "./SoleApprovals.ts"
 
 /** What opens the refund in the change of the exception that it decides. */
 export type UnmatchedRefundOpening = (
@@ -40,7 +41,8 @@ const advance = Effect.fnUntraced(function*(
   refund: UnmatchedRefund,
   { caller, destination, isAutoApproved }: PaymentRefundCall,
   record: ExceptionRecord,
-  now: number
+  now: number,
+  count: SoleApprovalCount
 ): Effect.fn.Return<RefundState, PublicError> {
   if (destination === null || destination === "claim") return refund
   const directed = decideUnmatchedRefund(refund, { _tag: "SetDestination", destination }, record, now)
@@ -53,7 +55,8 @@ const advance = Effect.fnUntraced(function*(
     version: refund.version
   }
   if (!isAutoApproved || caller.kind !== "wallet") return next
-  const approved = decideUnmatchedRefund(next, yield* approveCommand(services, next, caller, now), record, now)
+  const command = yield* approveCommand(services, next, caller, now, count)
+  const approved = decideUnmatchedRefund(next, command, record, now)
   return isPublicError(approved) ? yield* approved : { ...approved.next, version: refund.version }
 })
 
@@ -94,12 +97,14 @@ export const refundOfUnmatched = (services: RefundServices) =>
           refunds
         })
         if (isPublicError(refund)) return yield* refund
-        const { claimToken, refund: made } = yield* withClaimLink(yield* advance(services, refund, call, record, now))
+        const count = soleApprovalCount(services, record, now)
+        const advanced = yield* advance(services, refund, call, record, now, count)
+        const { claimToken, refund: made } = yield* withClaimLink(advanced)
         const step = stepTo(services, null, made)
         const entry = yield* services.auditLog.writesOf(auditActOfNew(step.refund, call.caller.credential, cause))
         return {
           opened: [{ refund: step.refund, claimToken }],
-          writes: [...step.writes, ...entry],
+          writes: [...step.writes, ...count.writes(), ...entry],
           facts: step.facts,
           commands: []
         }

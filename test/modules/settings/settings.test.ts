@@ -69,6 +69,7 @@ const defaults = {
   invoice_default_expires_in: 43200000,
   confirmation_policy: "standard",
   auto_approve_limit: 500000,
+  auto_approve_limit_day: 2000000,
   payout_limit_batch: null,
   payout_limit_day: null,
   default_environment: "devnet",
@@ -195,8 +196,8 @@ layer(served)("merchant settings", (it) => {
         const merchant = yield* newMerchant
         const model: Record<Environment, any> = { devnet: shownDefaults, mainnet: shownDefaults }
         for (const [environment, sent] of history) {
-          const { auto_approve_limit: limit, ...others } = sent
-          const change = environment === "devnet" || limit === undefined ? sent : others
+          const { auto_approve_limit: _limit, auto_approve_limit_day: _limitOfDay, ...others } = sent
+          const change = environment === "devnet" ? sent : others
           const moved = change.default_environment === null ? "devnet" : change.default_environment
           if (
             environment === "devnet" && (moved ?? model.devnet.default_environment) !== model.devnet.default_environment
@@ -221,10 +222,14 @@ layer(served)("merchant settings", (it) => {
   it.effect("let no key change who approves refunds of real money", () =>
     Effect.gen(function*() {
       const { devnet, mainnet } = yield* newMerchant
-      refused(yield* mainnet(patch({ auto_approve_limit: 0 })), 403, "CREDENTIAL_NOT_ALLOWED", "auto_approve_limit")
-      refused(yield* mainnet(patch({ auto_approve_limit: null })), 403, "CREDENTIAL_NOT_ALLOWED", "auto_approve_limit")
-      assert.strictEqual((yield* devnet(patch({ auto_approve_limit: 0 }))).json.auto_approve_limit, 0)
-      assert.strictEqual((yield* mainnet()).json.auto_approve_limit, 500_000)
+      for (
+        const [name, byDefault] of [["auto_approve_limit", 500_000], ["auto_approve_limit_day", 2_000_000]] as const
+      ) {
+        refused(yield* mainnet(patch({ [name]: 0 })), 403, "CREDENTIAL_NOT_ALLOWED", `${name}:`)
+        refused(yield* mainnet(patch({ [name]: null })), 403, "CREDENTIAL_NOT_ALLOWED", `${name}:`)
+        assert.strictEqual((yield* devnet(patch({ [name]: 0 }))).json[name], 0)
+        assert.strictEqual((yield* mainnet()).json[name], byDefault)
+      }
     }))
 
   it.effect("let no key change how much may be paid out, on devnet either", () =>

@@ -9,6 +9,7 @@ import { RpcClient } from "effect/rpc"
 import type { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { AuthRpc } from "../../../modules/auth/rpc.ts"
+import { Batches } from "../../../modules/batches/plugin.ts"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import { Orders } from "../../../modules/commerce/plugin.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
@@ -30,6 +31,7 @@ import { configOf, exchange, prices, rpcToken, type TestRequest, type TestRespon
 
 /** Services that a test makes things happen with. */
 type Behind =
+  | Batches
   | Chains
   | Invoices
   | Orders

@@ -108,11 +108,14 @@ export const toolTexts = {
       "A lower limit holds at once. A higher one waits for another owner or admin, where there is one, and then 24 hours.",
     names: {
       auto_approve_limit: "One person approves alone, up to",
+      auto_approve_limit_day: "All that one person approves alone on a day (UTC), at most",
       payout_limit_batch: "One batch of payouts, at most",
       payout_limit_day: "All payouts of a day (UTC), at most"
     },
     hints: {
       auto_approve_limit: "In dollars. Above it two people must, where two may approve",
+      auto_approve_limit_day:
+        "In dollars, of all refunds and payouts together. Above it two people must, where two may approve",
       payout_limit_batch: "In dollars. Empty: no limit",
       payout_limit_day: "In dollars. Empty: no limit"
     },
