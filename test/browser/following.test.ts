@@ -63,7 +63,7 @@ layer(DashboardTown.layer, { excludeTestServices: true, timeout: "3 minutes" })(
       yield* node.token("transfer", [shown.temp_address, 5_000_000n])
       yield* Effect.promise(async () => {
         await page.locator(".head .chip").getByText("Paid", { exact: true }).waitFor()
-        assert.include(await page.locator("#live").textContent(), "Paid")
+        await page.locator("#live").filter({ hasText: "Paid" }).waitFor({ state: "attached" })
         assert.deepStrictEqual(await axeViolations(page), [])
         await overview.getByRole("row", { name: new RegExp(invoice.id.slice(-8)) }).getByText("Paid").waitFor()
         assert.strictEqual(await plain.locator(".head .chip").textContent(), "Open")

@@ -25,6 +25,9 @@ const sales = [
   [19.5, "Scarf", "lea", []]
 ] as const
 
+/** An `Idempotency-Key`, which has no spaces. */
+const nameOf = (...words: ReadonlyArray<string>): string => words.join("-").replaceAll(" ", "-")
+
 interface Picture {
   readonly visitor: Visitor
   readonly path: (sofa: string) => string
@@ -51,11 +54,11 @@ describe("the pictures of the guides", () => {
         service.call(path, { headers: { "x-api-key": key, "idempotency-key": name }, body })
       let sofa = ""
       for (const [amount_usd, title, customer_id, actions] of sales) {
-        const made = yield* write("/api/v1/invoices", { amount_usd, invoice_title: title, customer_id }, title)
+        const made = yield* write("/api/v1/invoices", { amount_usd, invoice_title: title, customer_id }, nameOf(title))
         const id: string = made.json.invoice_id
         if (title === "Sofa") sofa = id
         for (const action of actions) {
-          const done = yield* write(`/api/v1/devnet/invoices/${id}/simulate`, { action }, `${title} ${action}`)
+          const done = yield* write(`/api/v1/devnet/invoices/${id}/simulate`, { action }, nameOf(title, action))
           assert.strictEqual(done.status, 200, done.text)
         }
       }

@@ -30,23 +30,29 @@ export const startFollowing = (): void => {
   const path = address.pathname + address.search
   let lookedAt = 0
   let spokeAt = -speechMillis
+  let spoken = stateOf(main)
+  let speech: ReturnType<typeof setTimeout> | undefined
   let isOver = false
   let isWanted = false
   let timer: ReturnType<typeof setTimeout> | undefined
   let poll: ReturnType<typeof setInterval> | undefined
   let failures = 0
 
+  /** Says the state of now: of several within {@link speechMillis} only the last one is told. */
+  const speak = () => {
+    speech = undefined
+    if (stateOf(main) === spoken) return
+    spoken = stateOf(main)
+    spokeAt = performance.now()
+    live.textContent = `${main.querySelector("h1")?.textContent ?? ""}: ${spoken}`
+  }
+
   const show = (text: string) => {
     const next = read(text)
     if (!next) return false
-    const before = stateOf(main)
     morph(main, next)
     document.dispatchEvent(new Event("dashboard:change"))
-    const state = stateOf(main)
-    if (state !== before && performance.now() - spokeAt > speechMillis) {
-      spokeAt = performance.now()
-      live.textContent = `${main.querySelector("h1")?.textContent ?? ""}: ${state}`
-    }
+    if (stateOf(main) !== spoken) speech ??= setTimeout(speak, Math.max(0, spokeAt + speechMillis - performance.now()))
     return true
   }
 
