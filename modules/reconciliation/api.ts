@@ -249,8 +249,15 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       starting_after: Schema.optionalKey(Schema.String).annotate({ description: "A month: those before it" })
     },
     success: successWith(
-      Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(ClosedPeriodObject), has_more: Schema.Boolean }),
-      { object: "list", data: [exampleClosed], has_more: false }
+      Schema.Struct({
+        object: Schema.tag("list"),
+        data: Schema.Array(ClosedPeriodObject),
+        has_more: Schema.Boolean,
+        next_period: Schema.NullOr(Month).annotate({
+          description: "The month that is closed next, as they are closed in order; null: nothing was booked"
+        })
+      }),
+      { object: "list", data: [exampleClosed], has_more: false, next_period: "2026-12" }
     ),
     error: errors(
       "wrapped",

@@ -99,7 +99,9 @@ export const handlers = Operations.group(
           const limit = query.limit ?? closedLimits.default
           const found = yield* reconciliation.listClosed(owner, before, limit + 1)
           const data = found.slice(0, limit).map(closedObject)
-          return jsonText(wrapped(JSON.stringify({ object: "list", data, has_more: found.length > limit })))
+          const next_period = yield* reconciliation.nextToClose(owner)
+          const list = { object: "list", data, has_more: found.length > limit, next_period }
+          return jsonText(wrapped(JSON.stringify(list)))
         })
       )
       .handle(

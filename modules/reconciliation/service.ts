@@ -11,7 +11,7 @@ import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import { type BookOwner, isChainAccount, Ledger } from "../ledger/plugin.ts"
-import { adjustmentWrite, closedPeriodWrite, lastClosedWrite, makeRepo } from "./repo.ts"
+import { adjustmentWrite, closedPeriodWrite, lastClosedWrite, makeRepo, type Repo } from "./repo.ts"
 import {
   adjustmentAct,
   type AdjustmentRequest,
@@ -20,6 +20,7 @@ import {
   closingAct,
   closingRefusal,
   monthInWords,
+  monthToClose,
   ownHoldings,
   type Period,
   readAdjustment,
@@ -56,6 +57,8 @@ export class Reconciliation extends Context.Service<Reconciliation, {
     limit: number
   ) => Effect.Effect<ReadonlyArray<ClosedPeriod>>
   readonly closed: (owner: BookOwner, name: string) => Effect.Effect<ClosedPeriod | null>
+  /** The name of the month that is closed next; null: nothing was booked. */
+  readonly nextToClose: (owner: BookOwner) => Effect.Effect<string | null>
   /** Books an adjustment. Errors: `VALIDATION_ERROR`, `SERVICE_UNAVAILABLE`. */
   readonly adjust: (
     owner: BookOwner,
@@ -66,6 +69,14 @@ export class Reconciliation extends Context.Service<Reconciliation, {
 }>()("tillwire/modules/reconciliation/Reconciliation") {
   static readonly layer = Layer.effect(Reconciliation, Effect.suspend(() => make))
 }
+
+const nextToClose = (repo: Pick<Repo, "firstEntryAt" | "lastClosed">) =>
+  Effect.fnUntraced(function*(owner: BookOwner) {
+    const lastClosed = yield* repo.lastClosed(owner)
+    // The first entry is looked for among all of them, so only where no closed month says it.
+    const firstEntryAt = lastClosed === null ? yield* repo.firstEntryAt(owner) : null
+    return monthToClose({ lastClosed, firstEntryAt })?.name ?? null
+  })
 
 const make = Effect.gen(function*() {
   const actors = yield* Actors
@@ -180,6 +191,7 @@ const make = Effect.gen(function*() {
     close: (owner, name, actor, call) => dieOnReplay(close(owner, name, actor, call)),
     listClosed: repo.listClosed,
     closed: repo.closed,
+    nextToClose: nextToClose(repo),
     adjust: (owner, request, actor, call) => dieOnReplay(adjust(owner, request, actor, call))
   })
 })

@@ -23,7 +23,12 @@ export interface ClosingState {
 const refused = (message: string): PublicError => publicError("INVALID_TRANSITION", { message })
 
 /** The month that is closed next: the first one is that of the first entry. Null: nothing was booked. */
-const monthToClose = ({ lastClosed, firstEntryAt }: ClosingState): Period | null => {
+export const monthToClose = (
+  { firstEntryAt, lastClosed }: {
+    readonly lastClosed: Pick<LastClosedMonth, "period"> | null
+    readonly firstEntryAt: number | null
+  }
+): Period | null => {
   if (lastClosed !== null) return nextMonth(readMonth(lastClosed.period)!)
   return firstEntryAt === null ? null : monthOf(firstEntryAt)
 }

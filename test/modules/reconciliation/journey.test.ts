@@ -9,6 +9,7 @@ import { HDKey } from "@scure/bip32"
 import { createHash, randomBytes } from "node:crypto"
 import { noCause } from "../../../runtime/Commit.ts"
 import { Reconciliation } from "../../../modules/reconciliation/plugin.ts"
+import { nextMonth, readMonth } from "../../../modules/reconciliation/rules/Periods.ts"
 import { assertBalanced, balanceOf, call, newInvoice, send, simulate, transactionsOf } from "../ledger/Books.ts"
 import { assertRefused, type DevnetMerchant, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
 
@@ -258,6 +259,8 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const payment = yield* paidInvoice(player)
       const { period } = yield* report(player)
       const early = yield* Effect.flip(closeMonth(player, period))
+      const nextPeriod = Effect.map(call(player, "/api/v1/reconciliation/closed"), ({ next_period: next }) => next)
+      assert.strictEqual(yield* nextPeriod, period, "the month of the first entry")
       assert.strictEqual(early.code, "INVALID_TRANSITION")
       assertRefused(
         yield* send(player, "/api/v1/reconciliation/close", { period }),
@@ -293,6 +296,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
 
       const list = yield* call(player, "/api/v1/reconciliation/closed")
       assert.deepStrictEqual(list.data.map((each: any) => each.hash), [closed.hash])
+      assert.strictEqual(yield* nextPeriod, nextMonth(readMonth(period)!).name)
       const csv = yield* send(player, `/api/v1/reconciliation/closed/${period}?format=csv`)
       // Nothing in this file needs quotes.
       const [names = [], cells = []] = csv.text.split("\r\n").map((line) => line.split(","))
@@ -436,6 +440,6 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       const other = yield* newDevnetMerchant
       assert.deepStrictEqual((yield* report(other)).wallets, [])
       assertRefused(yield* send(other, `/api/v1/reconciliation/closed/${period}`), 404, "NOT_FOUND")
-      assert.deepStrictEqual((yield* call(other, "/api/v1/reconciliation/closed")).data, [])
+      assert.deepInclude(yield* call(other, "/api/v1/reconciliation/closed"), { data: [], next_period: null })
     }))
 })
