@@ -130,27 +130,36 @@ export const portionOfUnits = (units: bigint, payment: PaymentState, left: Porti
   return { units, usd: usdMillis(smaller(atRate, (units * left.usd) / left.units)) }
 }
 
-const exceeds = (
-  usd: UsdMillis,
-  why: ReadonlyArray<string>,
-  payment: PaymentState | null = null,
-  units: { readonly amount: bigint; readonly decimals: number } | null = null
-) =>
-  publicError("REFUND_EXCEEDS_RECEIVED", {
+/** What is said where not a unit is left, without the ids and amounts that help where something is. */
+const nothingLeft = (payment: PaymentState | null, why: ReadonlyArray<string>): string => {
+  const money = `Nothing of this ${payment === null ? "invoice" : "payment"}`
+  return why.length > 0
+    ? `${money} can be refunded now`
+    : `${money} is left to refund: what is final, if anything, was given back or is on its way`
+}
+
+/** `left` is of `payment`, or of several payments: null. */
+const exceeds = (left: Portion, why: ReadonlyArray<string>, payment: PaymentState | null = null) => {
+  const decimals = payment?.tokenDecimals ?? null
+  const tokens = decimals === null ? null : formatUnits(left.units, decimals)
+  const most =
+    `At most ${usdDecimal(left.usd)} dollars${tokens === null ? "" : ` (${tokens} of the token)`}${
+      payment === null ? "" : ` of the payment ${payment.id}`
+    } can be given back now: what was received and is as deep in the chain as the invoice asks, less what was given back ` +
+    "or is on its way"
+  return publicError("REFUND_EXCEEDS_RECEIVED", {
     message: [
-      `At most ${usdDecimal(usd)} dollars${
-        units === null ? "" : ` (${formatUnits(units.amount, units.decimals)} of the token)`
-      }${payment === null ? "" : ` of the payment ${payment.id}`} can be given back now: what was received and is as ` +
-      "deep in the chain as the invoice asks, less what was given back or is on its way",
+      left.usd === 0n && left.units === 0n ? nothingLeft(payment, why) : most,
       ...why,
-      ...(usd === 0n ? [] : ["To give back all of that, ask with amount_mode remaining"])
+      ...(left.usd === 0n ? [] : ["To give back all of that, ask with amount_mode remaining"])
     ].join(". "),
     details: {
-      refundable: usdWire(usd),
-      refundable_decimal: usdDecimal(usd),
-      refundable_token_amount: units === null ? null : formatUnits(units.amount, units.decimals)
+      refundable: usdWire(left.usd),
+      refundable_decimal: usdDecimal(left.usd),
+      refundable_token_amount: tokens
     }
   })
+}
 
 const invalid = (param: string, message: string) =>
   publicError("VALIDATION_ERROR", { message: `${param}: ${message}`, param })
@@ -179,12 +188,7 @@ const obstaclesOf = (
 
 /** What is refused of one payment: more than is left of it. */
 const exceedsPayment = (payment: PaymentState, left: Portion, obstacles: ReadonlyArray<string>) =>
-  exceeds(
-    left.usd,
-    payment.status === "reverted" ? [`The payment ${payment.id} has left the chain`] : obstacles,
-    payment,
-    payment.tokenDecimals === null ? null : { amount: left.units, decimals: payment.tokenDecimals }
-  )
+  exceeds(left, payment.status === "reverted" ? [`The payment ${payment.id} has left the chain`] : obstacles, payment)
 
 /** What is refused where nothing is too much: `left` is what another mode can give back. */
 const nothingOverpaid = (left: UsdMillis, obstacles: ReadonlyArray<string>) =>
@@ -270,7 +274,7 @@ const unitsOfOne = (
   obstacles: ReadonlyArray<string>
 ): ReadonlyArray<PaymentPortion> | PublicError => {
   const [only, ...others] = available
-  if (only === undefined) return exceeds(usdMillis(0n), obstacles)
+  if (only === undefined) return exceeds({ units: 0n, usd: usdMillis(0n) }, obstacles)
   const { payment, ...left } = only
   if (others.length > 0) {
     const ids = available.slice(0, maximumNamed).map((each) => each.payment.id).join(", ")
@@ -359,7 +363,7 @@ export const portionsOf = (
     ? nothingOverpaid(left, obstacles)
     : available.length === 1
     ? exceedsPayment(only!.payment, only!, obstacles)
-    : exceeds(left, obstacles)
+    : exceeds({ units: available.reduce((sum, each) => sum + each.units, 0n), usd: left }, obstacles)
   if (wanted > left) return refusal
   const isAll = request.mode === "full" || request.mode === "remaining"
   const shares = divideAmount(wanted, available, excess)

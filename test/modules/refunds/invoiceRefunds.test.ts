@@ -133,7 +133,13 @@ layer(invoiceService)("refunds of invoices", (it) => {
       assert.include(error.message, byAmount(4_000))
       const rest = yield* made({})
       assert.deepStrictEqual(rest.refunds.map((each: any) => each.amount), [2_500])
-      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      refused(
+        yield* ask({ amount_mode: "full" }),
+        409,
+        "REFUND_EXCEEDS_RECEIVED",
+        "Nothing of this invoice is left to refund"
+      )
+      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "left to refund")
     }))
 
   it.effect("of a coin of 18 decimals come to its last unit, whatever the parts", () =>
@@ -380,7 +386,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
       refused(yield* cancel(), 409, "REFUND_NOT_CANCELABLE", "on its way")
       const refunds = yield* Refunds
       yield* refunds.change(second.id, { _tag: "Fail", code: "insufficient_funds" }, noCause, "service:test")
-      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "left to refund")
       refused(yield* cancel(), 409, "REFUND_NOT_CANCELABLE", "/retry")
       assert.strictEqual((yield* caller.ok(`${path}/${second.id}/retry`, post({}))).data.status, "processing")
 
@@ -414,7 +420,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
       )
       assert.strictEqual((unsent as PublicError).code, "INVALID_TRANSITION")
       assert.strictEqual((yield* caller.ok(`${path}/${sent.id}`)).data.status, "processing")
-      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      refused(yield* ask({}), 409, "REFUND_EXCEEDS_RECEIVED", "Nothing of this")
       // What comes back to the chain can be refunded once the failed refunds are given up.
       yield* reportAgain({ ...reverted, status: "confirmed" })
       const held = yield* ask({ amount_mode: "custom", amount: 6_000 })
@@ -431,7 +437,7 @@ layer(invoiceService)("refunds of invoices", (it) => {
       const invoice = yield* newInvoice(caller, { amount: 10_000, expires_in: 3_600_000 })
       const entry = yield* receiveTransfer(invoice, usdc, 10n * dollar, "seen")
       const body = { invoice_id: invoice.id, ...all }
-      refused(yield* caller.call(path, post(body)), 409, "REFUND_EXCEEDS_RECEIVED", "0.000")
+      refused(yield* caller.call(path, post(body)), 409, "REFUND_EXCEEDS_RECEIVED", "can be refunded now")
       const [payment] = (yield* (yield* Invoices).find(invoice.id))!.payments
       const { confirmations, required_confirmations: required } = payment!.metadata
       const depth = `The payment ${payment!.id} has ${confirmations} of ${required} confirmations`
