@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
 import type { ReadBatch } from "../../../schemas/Batch.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
-import { approvalNotice } from "../rules/Approvals.ts"
+import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
 import type { List } from "../service.ts"
 import { approverNames, approvers } from "./Approvers.ts"
 import {
@@ -134,6 +134,7 @@ export const batch: Page = {
         && form(visit, "cancel", html`<button class="danger">${words.cancel}</button>`)
       }${
         visit.may("batches:approve") && status === "pending_approval"
+        && !hasApproved(found.approvals, visit.caller.credential)
         && form(visit, "approve", html`<button class="main">${words.approve}</button>`)
       }`,
       follows: ["batch.*"],

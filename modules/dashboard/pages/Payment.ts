@@ -4,7 +4,7 @@ import { attribute, type Content, html, webUrl } from "../../../runtime/pages/Ht
 import type { Exception } from "../../../schemas/Exception.ts"
 import type { Payment } from "../../../schemas/Payment.ts"
 import type { Refund } from "../../../schemas/Refund.ts"
-import { systemMetadataOf } from "../rules/States.ts"
+import { canRefund, systemMetadataOf } from "../rules/States.ts"
 import type { List } from "../service.ts"
 import {
   card,
@@ -43,6 +43,8 @@ interface Story {
   readonly payments: ReadonlyArray<PaymentRow>
   readonly exceptions: ReadonlyArray<ExceptionRow>
   readonly refunds: ReadonlyArray<RefundRow>
+  /** Whether no payment and no refund is missing. */
+  readonly hasAll: boolean
 }
 
 const toneOfPayment = ({ status }: PaymentRow): Tone =>
@@ -151,7 +153,8 @@ const moneyOf = (visit: Visit, { invoice, refunds }: Story) => {
   ])
 }
 
-const actsOf = (visit: Visit, { payment_url: paymentUrl, status }: InvoicePage) => {
+const actsOf = (visit: Visit, { hasAll, invoice, payments, refunds }: Story) => {
+  const { payment_url: paymentUrl, status } = invoice
   const { payments: words } = visit.texts
   const link = webUrl(paymentUrl ?? null)
   const isOpen = status === "unpaid" || status === "underpaid"
@@ -161,7 +164,7 @@ const actsOf = (visit: Visit, { payment_url: paymentUrl, status }: InvoicePage) 
     visit.may("invoices:write") && status === "unpaid" &&
     form(visit, "cancel", html`<button class="danger">${words.cancel}</button>`)
   }${
-    visit.may("refunds:create") && visit.serves("/api/v1/refunds")
+    visit.may("refunds:create") && visit.serves("/api/v1/refunds") && canRefund(payments, refunds, hasAll)
     && html`<a class="button main" href="${
       visit.at(`payments/${visit.params["id"]}/refund`)
     }">${visit.texts.refunds.make}</a>`
@@ -188,7 +191,8 @@ export const payment: Page = {
       invoice,
       payments: payments.data,
       exceptions: exceptions?.data ?? [],
-      refunds: refunds?.data ?? []
+      refunds: refunds?.data ?? [],
+      hasAll: !payments.has_more && refunds?.has_more !== true
     }
     const purpose = purposeOf(invoice)
     const { fields, payments: words } = texts
@@ -196,7 +200,7 @@ export const payment: Page = {
       title: `${usd(visit, invoice.amount_decimal)} ${purpose ?? shortId(invoice.id)}`,
       trail: { text: texts.sections.payments, path: "payments" },
       state: stateChip(texts, invoice),
-      acts: actsOf(visit, invoice),
+      acts: actsOf(visit, story),
       follows: ["invoice.*", "invoice_payment.*", "exception.*"],
       body: html`<div class="cols">${card(words.happened, timeline(visit, stepsOf(visit, story)))}<div class="stack">${
         card(words.money, moneyOf(visit, story))

@@ -1,6 +1,7 @@
 /** Invoices with what came: find any payment in ten seconds. */
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
+import { publicError } from "../../../schemas/Errors.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import type { List } from "../service.ts"
 import { card, cursorOf, field, form, pager, select, table } from "./Elements.ts"
@@ -59,9 +60,11 @@ export const newInvoice: Page = {
   path: "payments/new",
   right: "invoices:write",
   route: "/api/v1/invoices",
-  render: (visit) => {
+  render: Effect.fnUntraced(function*(visit) {
     const { texts } = visit
-    return Effect.succeed({
+    // The empty form calls nothing that would refuse.
+    if (!visit.may("invoices:write")) return yield* publicError("PERMISSION_DENIED")
+    return {
       title: texts.payments.newInvoice,
       trail: { text: texts.sections.payments, path: "payments" },
       body: card(
@@ -76,8 +79,8 @@ export const newInvoice: Page = {
           }<div class="row end"><button class="main">${texts.payments.make}</button></div></div>`
         )
       )
-    })
-  },
+    }
+  }),
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
       const [title, customer] = [sent.get("title") ?? "", sent.get("customer_id") ?? ""]

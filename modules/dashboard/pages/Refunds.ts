@@ -29,7 +29,7 @@ import {
   usd
 } from "./Elements.ts"
 import { exportCard, lastDays } from "./Exports.ts"
-import { approvalNotice } from "../rules/Approvals.ts"
+import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
 import { approverNames, approvers, type Names } from "./Approvers.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
 import type { NoticeName } from "./Texts.ts"
@@ -102,7 +102,7 @@ export const refunds: Page = {
   })
 }
 
-const actsOf = (visit: Visit, { destination_address: to, status }: RefundRow): Html => {
+const actsOf = (visit: Visit, { approvals, destination_address: to, status }: RefundRow): Html => {
   const { refunds: words } = visit.texts
   const button = (action: string, text: string, kind: "main" | "danger" | null) =>
     form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`)
@@ -112,8 +112,8 @@ const actsOf = (visit: Visit, { destination_address: to, status }: RefundRow): H
     visit.may("refunds:create") && (status === "awaiting_destination" || status === "pending_approval")
     && button("cancel", words.cancel, "danger")
   }${visit.may("refunds:create") && status === "failed" && button("retry", words.retry, null)}${
-    visit.may("refunds:approve") && status === "pending_approval" && to !== null &&
-    button("approve", words.approve, "main")
+    visit.may("refunds:approve") && status === "pending_approval" && to !== null
+    && !hasApproved(approvals, visit.caller.credential) && button("approve", words.approve, "main")
   }`
 }
 
@@ -235,9 +235,11 @@ export const newRefund: Page = {
   path: "payments/:id/refund",
   right: "refunds:create",
   route: "/api/v1/refunds",
-  render: (visit) => {
+  render: Effect.fnUntraced(function*(visit) {
     const { refunds: words, sections } = visit.texts
-    return Effect.succeed({
+    // The empty form calls nothing that would refuse.
+    if (!visit.may("refunds:create")) return yield* publicError("PERMISSION_DENIED")
+    return {
       title: words.make,
       trail: { text: sections.payments, path: `payments/${encodeURIComponent(visit.params["id"] ?? "")}` },
       body: card(
@@ -278,8 +280,8 @@ export const newRefund: Page = {
           }<div class="row end"><button class="main">${words.create}</button></div></div>`
         )
       )
-    })
-  },
+    }
+  }),
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
       const invoiceId = visit.params["id"] ?? ""

@@ -1,6 +1,7 @@
 /** What an invoice looks like to a shop: one state of its status, its newest payment and the time. Pure. */
 import type { Invoice } from "../../../schemas/Invoice.ts"
-import type { Payment, PaymentMetadata } from "../../../schemas/Payment.ts"
+import { isCounted, type Payment, type PaymentMetadata } from "../../../schemas/Payment.ts"
+import type { Refund } from "../../../schemas/Refund.ts"
 
 export type InvoiceFacts =
   & Pick<
@@ -17,6 +18,22 @@ export type InvoiceState =
   | { readonly name: "open" | "paid" | "expired" | "canceled" | "late" | "undone" | "part_paid" }
   | { readonly name: "seen" | "confirming"; readonly confirmations: number; readonly required: number }
   | { readonly name: "paid_over"; readonly overUsdMillis: number }
+
+/**
+ * Whether something of an invoice can be refunded by its page, as far as these lists tell: of a payment that counts and
+ * is final, more than its refunds that are not over. `isWhole`: nothing is missing in the lists. The API decides.
+ */
+export const canRefund = (
+  payments: ReadonlyArray<Pick<typeof Payment.Encoded, "amount" | "confirmed_at" | "id" | "status">>,
+  refunds: ReadonlyArray<Pick<typeof Refund.Encoded, "amount" | "invoice_payment_id" | "status">>,
+  isWhole: boolean
+): boolean =>
+  !isWhole || payments.some(({ amount, confirmed_at, id, status }) => {
+    const own = refunds.filter((refund) =>
+      refund.invoice_payment_id === id && refund.status !== "canceled" && refund.status !== "expired"
+    )
+    return confirmed_at !== null && isCounted(status) && amount > own.reduce((sum, refund) => sum + refund.amount, 0)
+  })
 
 /** How a state looks beside its words. */
 export const toneOf = ({ name }: InvoiceState): "good" | "warn" | "bad" | "plain" => {

@@ -1,6 +1,6 @@
 /** Goal: an invoice has the state a shop would say it has. */
 import { assert, describe, it } from "@effect/vitest"
-import { type InvoiceFacts, stateOf } from "../../../modules/dashboard/rules/States.ts"
+import { canRefund, type InvoiceFacts, stateOf } from "../../../modules/dashboard/rules/States.ts"
 import { destinationOf, isFromOwnPage, sessionCookies } from "../../../modules/dashboard/rules/SiteCheck.ts"
 
 const invoice = (more: Partial<InvoiceFacts>): InvoiceFacts => ({
@@ -59,6 +59,30 @@ describe("a form", () => {
     ]
     for (const headers of own) assert.isTrue(isFromOwnPage(headers, origin), JSON.stringify(headers))
     for (const headers of foreign) assert.isFalse(isFromOwnPage(headers, origin), JSON.stringify(headers))
+  })
+})
+
+describe("a refund", () => {
+  const paid = { id: "a", amount: 5_000, confirmed_at: 1, status: "confirmed" } as never
+  const refund = (of: string, amount: number, status = "processing") =>
+    ({ invoice_payment_id: of, amount, status }) as never
+
+  it("is offered while more of a final payment that counts is there than its refunds take", () => {
+    assert.isFalse(canRefund([], [], true))
+    assert.isTrue(canRefund([paid], [], true))
+    assert.isTrue(canRefund([paid], [refund("a", 4_999)], true))
+    assert.isFalse(
+      canRefund([paid], [refund("a", 4_999), refund("a", 1, "failed")], true),
+      "what failed keeps its part"
+    )
+    assert.isTrue(canRefund([paid], [refund("a", 5_000, "canceled")], true))
+    assert.isTrue(canRefund([paid], [refund("b", 5_000)], true), "a refund of another payment")
+    assert.isFalse(canRefund([{ id: "a", amount: 5_000, confirmed_at: null, status: "underpaid" } as never], [], true))
+    assert.isFalse(canRefund([{ id: "a", amount: 0, confirmed_at: 1, status: "rejected" } as never], [], true))
+  })
+
+  it("is offered where the lists are not whole, and the API decides", () => {
+    assert.isTrue(canRefund([paid], [refund("a", 5_000)], false))
   })
 })
 
