@@ -108,6 +108,24 @@ const joinAs = Effect.fnUntraced(function*(owner: Cookies, role: Role) {
   return cookiesOf(accepted.headers)
 })
 
+/** An invoice over 100 dollars, of which so much in usd_millis was paid; null: nothing. */
+const makeInvoice = Effect.fnUntraced(function*(paidUsdMillis: number | null) {
+  const { key, service } = yield* TheShop
+  const { invoice_id: invoice } = assertStatus(
+    200,
+    yield* service.call("/api/v1/invoices", {
+      headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+      body: { amount_usd: 100 }
+    })
+  )
+  if (paidUsdMillis === null) return { invoice, payment: null }
+  const paid = yield* service.call(`/api/v1/devnet/invoices/${invoice}/simulate`, {
+    headers: { "x-api-key": key },
+    body: { action: "pay", amount: paidUsdMillis }
+  })
+  return { invoice, payment: assertStatus(200, paid).data.invoice_payment }
+})
+
 const menuOf = (text: string): ReadonlyArray<string> =>
   [.../<nav class="side"[\s\S]*?<\/nav>/.exec(text)?.[0].matchAll(/href="\/dashboard\/\d+\/devnet\/?([^"]*)"/g) ?? []]
     .map(([, path]) => path!)
@@ -211,7 +229,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
   it.effect("shows each role its pages and no others, in the menu as by the address", () =>
     Effect.gen(function*() {
       const owner = yield* signIn()
-      const listed = pages.filter(({ path }) => !path.includes(":") && path !== "search" && path !== "payments/new")
+      const listed = pages.filter(({ path }) => !path.includes(":") && path !== "search")
       for (const role of Role.literals) {
         const cookies = role === "owner" ? owner : yield* joinAs(owner, role)
         const menu = menuOf((yield* see(cookies, "")).text)
@@ -356,7 +374,10 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       const again = yield* approve(owner, `/refunds/${refund}`)
       assert.include(again.headers.location, "notice=approved_first", "a person counts once")
       assert.strictEqual((yield* approve(viewer, `/refunds/${refund}`)).status, 403)
+      const approveForm = "name=\"action\" value=\"approve\""
+      assert.notInclude((yield* see(owner, `/refunds/${refund}`)).text, approveForm, "not offered twice to one person")
       const waiting = yield* see(admin, `/refunds/${refund}`)
+      assert.include(waiting.text, approveForm)
       assert.include(waiting.text, "Waits for approval")
       assert.include(waiting.text, "Approved by")
       const byAdmin = yield* approve(admin, `/refunds/${refund}`)
@@ -378,6 +399,8 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       assert.include(page, "0 of 2")
       assert.include(page, to)
       assert.include((yield* approve(admin, `/batches/${batch}`)).headers.location, "notice=approved_first")
+      assert.notInclude((yield* see(admin, `/batches/${batch}`)).text, approveForm, "not offered twice to one person")
+      assert.include((yield* see(owner, `/batches/${batch}`)).text, approveForm)
       assert.strictEqual((yield* approve(viewer, `/batches/${batch}`)).status, 403)
       assert.match(String((yield* approve(owner, `/batches/${batch}`)).headers.location), /notice=approved$/)
       assert.include((yield* see(admin, `/batches/${batch}`)).text, "2 of 2")
@@ -386,6 +409,123 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       const log = yield* see(owner, "/audit")
       for (const act of ["refund.create", "refund.approve", "batch.create", "batch.approve"]) {
         assert.include(log.text, act)
+      }
+    }), 60_000)
+
+  it.effect(
+    "says that a case was left alone where it was, and not that the customer sees a decision",
+    () =>
+      Effect.gen(function*() {
+        const { key, service } = yield* TheShop
+        const owner = yield* signIn()
+        const { invoice } = yield* makeInvoice(120_000)
+        const found = yield* service.call(`/api/v1/exceptions?invoice_id=${invoice}`, { headers: { "x-api-key": key } })
+        const [{ id: exception }] = assertStatus(200, found).data.data
+        const left = yield* send(owner, "/todo", {
+          action: "resolve",
+          form_key: randomUUID(),
+          exception,
+          decision: "ignore",
+          note: ""
+        })
+        assert.include(left.headers.location, "notice=exception_left")
+        const after = yield* see(owner, left.headers.location!.split("/devnet")[1]!)
+        assert.include(after.text, "Left alone. Nothing changes for your customer.")
+      }),
+    60_000
+  )
+
+  it.effect("leaves out what was done before where the next form is refused", () =>
+    Effect.gen(function*() {
+      const owner = yield* signIn()
+      const saved = yield* see(owner, "/branding?notice=saved")
+      assert.include(saved.text, "Saved.")
+      assert.notMatch(saved.text, /action="[^"]*notice=/)
+      const refused = yield* send(owner, "/branding?notice=saved", {
+        action: "save",
+        form_key: randomUUID(),
+        name: "Shop",
+        accent: "no colour"
+      })
+      assert.isAtLeast(refused.status, 400)
+      assert.include(refused.text, "role=\"alert\"")
+      assert.notInclude(refused.text, "Saved.")
+    }), 60_000)
+
+  it.effect(
+    "offers a refund only where something can be refunded, and says plainly that nothing is left",
+    () =>
+      Effect.gen(function*() {
+        const owner = yield* signIn()
+        const unpaid = yield* makeInvoice(null)
+        const offer = ({ invoice }: { readonly invoice: string }) => `/payments/${invoice}/refund"`
+        assert.notInclude((yield* see(owner, `/payments/${unpaid.invoice}`)).text, offer(unpaid))
+        const paid = yield* makeInvoice(100_000)
+        assert.include((yield* see(owner, `/payments/${paid.invoice}`)).text, offer(paid))
+        const fields = {
+          action: "create",
+          amount_mode: "full",
+          amount_usd: "",
+          where: "address",
+          network: paid.payment.network,
+          address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+          fee_bearer: "merchant",
+          reason: "requested_by_customer"
+        }
+        const refundAll = () => send(owner, `/payments/${paid.invoice}/refund`, { ...fields, form_key: randomUUID() })
+        assert.strictEqual((yield* refundAll()).status, 303)
+        assert.notInclude((yield* see(owner, `/payments/${paid.invoice}`)).text, offer(paid), "all of it is on its way")
+        const refused = yield* refundAll()
+        assert.strictEqual(refused.status, 409, refused.text)
+        const [, message = ""] = /role="alert"><span>([^<]*)</.exec(refused.text) ?? []
+        assert.include(message, "Nothing of this payment is left to refund")
+        assert.notInclude(message, paid.payment.id)
+        assert.notInclude(message, "of the token")
+      }),
+    60_000
+  )
+
+  it.effect(
+    "shows a month in words, and offers to close only the month that is closed next",
+    () =>
+      Effect.gen(function*() {
+        const owner = yield* signIn()
+        yield* makeInvoice(100_000)
+        const month = new Date().toISOString().slice(0, 7)
+        const before = yield* see(owner, "/periods?period=2020-01")
+        assert.notInclude(before.text, "name=\"action\" value=\"close\"")
+        assert.include(before.text, `${month} is closed next.`)
+        const current = yield* see(owner, `/periods?period=${month}`)
+        assert.notInclude(current.text, "is closed next.")
+        assert.notMatch(current.text, /not_read_yet|chain:|\[object/)
+        assert.include(current.text, "Is read once the month is over")
+      }),
+    60_000
+  )
+
+  it.effect("asks once more before it removes somebody from the team, without a script", () =>
+    Effect.gen(function*() {
+      const owner = yield* signIn()
+      const { text } = yield* see(owner, "/team")
+      assert.match(
+        text,
+        /<details><summary>Remove<\/summary><form [^>]*>(?:<input [^>]*>)*<p>[^<]*signed out at once[^<]*<\/p><button[^>]*>Yes, remove</
+      )
+      assert.notMatch(text, /<button[^>]*>Remove</)
+    }), 60_000)
+
+  it.effect("says in the search field what is found", () =>
+    Effect.gen(function*() {
+      const { text } = yield* see(yield* signIn(), "")
+      assert.include(text, "placeholder=\"Transaction, address, amount, customer\"")
+    }), 60_000)
+
+  it.effect("shows no empty form to whoever may not send it", () =>
+    Effect.gen(function*() {
+      const viewer = yield* signIn("viewer@shop.example")
+      const { invoice } = yield* makeInvoice(null)
+      for (const path of ["/payments/new", `/payments/${invoice}/refund`]) {
+        assert.strictEqual((yield* see(viewer, path)).status, 403, path)
       }
     }), 60_000)
 

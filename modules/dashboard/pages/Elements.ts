@@ -137,7 +137,9 @@ export const select = (
 
 /** A form of the page itself. `action` names what it does, in the page's `actions`. */
 export const form = (visit: Visit, action: string, body: Content, to: Url | null = null): Html => {
-  const address = to ?? visit.at(pathOf(visit), Object.fromEntries(visit.query))
+  // What the form before did is not said again beside what comes of this one.
+  const kept = [...visit.query].filter(([name]) => name !== "notice")
+  const address = to ?? visit.at(pathOf(visit), Object.fromEntries(kept))
   return html`<form method="post" action="${address}"><input type="hidden" name="action" value="${action}"><input type="hidden" name="form_key" value="${visit.formKey}">${body}</form>`
 }
 

@@ -119,7 +119,7 @@ const mainOf = (visit: Visit, screen: Screen): Html => {
     && html`<p class="crumb"><a href="${visit.at(screen.trail.path)}">${screen.trail.text}</a> / ${screen.title}</p>`
   }<div class="head"><h1>${screen.title}</h1>${screen.state}${
     screen.acts !== undefined && html`<div class="acts">${screen.acts}</div>`
-  }</div>${isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
+  }</div>${refusal === null && isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
     refusal !== null && note("bad", refusal.error.message, "alert")
   }${screen.body}</main>`
 }

@@ -50,13 +50,13 @@ const actsOf = (visit: Visit, member: MemberRow): Html | false => {
         select({ name: "role", label: words.role, options: roleOptions(visit), value: member.role })
       }<button class="mini">${words.change}</button>`
     )
-  }${
+  }<details><summary>${words.remove}</summary>${
     form(
       visit,
       "remove",
-      html`<input type="hidden" name="member" value="${member.id}"><button class="mini danger">${words.remove}</button>`
+      html`<input type="hidden" name="member" value="${member.id}"><p>${words.removeText}</p><button class="mini danger">${words.removeNow}</button>`
     )
-  }</div>`
+  }</details></div>`
 }
 
 const invitationLink = (visit: Visit, url: string): OneTimeScreen => {

@@ -140,7 +140,11 @@ export const todo: Page = {
         : null
       const refund = refunds?.data[0]
       return refund === undefined
-        ? { path: "todo", query: { open: id, status: "resolved" }, notice: "exception_resolved" }
+        ? {
+          path: "todo",
+          query: { open: id, status: "resolved" },
+          notice: decision === "ignore" ? "exception_left" : "exception_resolved"
+        }
         : { path: `refunds/${refund.id}`, notice: "refund_created" }
     })
   }

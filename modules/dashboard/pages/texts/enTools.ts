@@ -149,6 +149,8 @@ export const toolTexts = {
     joined: "Since",
     change: "Change",
     remove: "Remove",
+    removeText: "The person is signed out at once, and needs a new invitation to come back.",
+    removeNow: "Yes, remove",
     invite: "Invite a person",
     invited: "The invitation is made",
     invitedText: "Give this link to the person yourself. It is for one use within seven days, and shown this once.",
