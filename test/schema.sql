@@ -1234,6 +1234,17 @@ CREATE TABLE refunds (
   CONSTRAINT refunds_token_amount_check CHECK ((token_amount > (0)::numeric))
 );
 
+CREATE TABLE sole_approvals (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  day date NOT NULL,
+  version bigint NOT NULL,
+  amount bigint NOT NULL,
+  CONSTRAINT sole_approvals_amount_check CHECK ((amount >= 0)),
+  CONSTRAINT sole_approvals_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT sole_approvals_pkey PRIMARY KEY (merchant_id, environment, day)
+);
+
 CREATE INDEX refunds_by_exception ON public.refunds USING btree (merchant_id, ((terms ->> 'exceptionId'::text)), id) WHERE ((terms ->> 'exceptionId'::text) IS NOT NULL);
 
 CREATE INDEX refunds_by_id ON public.refunds USING btree (id);

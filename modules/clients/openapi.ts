@@ -8062,6 +8062,7 @@ export interface components {
          *       "invoice_default_expires_in": 43200000,
          *       "confirmation_policy": "standard",
          *       "auto_approve_limit": 500000,
+         *       "auto_approve_limit_day": 2000000,
          *       "payout_limit_batch": null,
          *       "payout_limit_day": null,
          *       "default_environment": "devnet",
@@ -8101,6 +8102,8 @@ export interface components {
             confirmation_policy: "fast" | "standard" | "final";
             /** @description usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On mainnet only a signed-in wallet changes it. */
             auto_approve_limit: number;
+            /** @description usd_millis that may go out on one day of UTC on the approval of one person, of all refunds and batches of payouts together, 0 to 1,000,000,000; above it two approve, where two may approve. On mainnet only a signed-in wallet changes it. */
+            auto_approve_limit_day: number;
             payout_limit_batch: number | null;
             payout_limit_day: number | null;
             /**
@@ -8146,6 +8149,7 @@ export interface components {
             invoice_default_expires_in?: number | null;
             confirmation_policy?: ("fast" | "standard" | "final") | null;
             auto_approve_limit?: number | null;
+            auto_approve_limit_day?: number | null;
             payout_limit_batch?: number | null;
             payout_limit_day?: number | null;
             default_environment?: ("devnet" | "mainnet") | null;
@@ -10234,6 +10238,8 @@ export interface components {
             settings: {
                 /** @description usd_millis up to which one person approves a refund, 0 to 1,000,000,000; above it two do, where two may approve. On mainnet only a signed-in wallet changes it. */
                 auto_approve_limit?: number;
+                /** @description usd_millis that may go out on one day of UTC on the approval of one person, of all refunds and batches of payouts together, 0 to 1,000,000,000; above it two approve, where two may approve. On mainnet only a signed-in wallet changes it. */
+                auto_approve_limit_day?: number;
                 payout_limit_batch?: number | null;
                 payout_limit_day?: number | null;
             };
@@ -16925,6 +16931,7 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "auto_approve_limit_day": 2000000,
                      *       "payout_limit_batch": null,
                      *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
@@ -17042,6 +17049,7 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "auto_approve_limit_day": 2000000,
                      *       "payout_limit_batch": null,
                      *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
@@ -17182,6 +17190,7 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "auto_approve_limit_day": 2000000,
                      *       "payout_limit_batch": null,
                      *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
@@ -17349,6 +17358,7 @@ export interface operations {
                      *       "invoice_default_expires_in": 43200000,
                      *       "confirmation_policy": "standard",
                      *       "auto_approve_limit": 500000,
+                     *       "auto_approve_limit_day": 2000000,
                      *       "payout_limit_batch": null,
                      *       "payout_limit_day": null,
                      *       "default_environment": "devnet",
@@ -24615,7 +24625,8 @@ export interface operations {
                      *             "closed_at": 1796090400
                      *           }
                      *         ],
-                     *         "has_more": false
+                     *         "has_more": false,
+                     *         "next_period": "2026-12"
                      *       }
                      *     }
                      */
@@ -24627,6 +24638,8 @@ export interface operations {
                             object: "list";
                             data: components["schemas"]["ClosedPeriod"][];
                             has_more: boolean;
+                            /** @description The month that is closed next, as they are closed in order; null: nothing was booked */
+                            next_period: string | null;
                         };
                     };
                 };
