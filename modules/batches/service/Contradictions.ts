@@ -38,9 +38,12 @@ export const makeContradictions = (): Contradictions => {
       name: "networks",
       run: Effect.map(Clock.currentTimeMillis, (now) => {
         for (const [id, { at }] of reasons) if (now - at > toldMillis) reasons.delete(id)
-        return [...reasons].map(([id, { network, reason }]) => ({
+        // Health is public, so it does not say whose batch waits: the log does.
+        return [...new Set([...reasons.values()].map(({ network, reason }) => `on ${network} ${reason}`))].map((
+          found
+        ) => ({
           effect: "degraded" as const,
-          message: `The batch ${id} waits, and nothing of it counts as paid or as unpaid: on ${network} ${reason}.`
+          message: `A batch waits, and nothing of it counts as paid or as unpaid: ${found}.`
         }))
       })
     }

@@ -59,7 +59,7 @@ it.effect("a batch that endpoints contradict each other about waits, and health 
     const found = Effect.andThen(batchTimer(services, contradictions).run(0, 10), contradictions.check.run)
     const [told] = yield* found
     assert.strictEqual(told!.effect, "degraded")
-    assert.include(told!.message, `${batch.id} waits`)
+    assert.notInclude(told!.message, batch.id, "health is public")
     assert.include(told!.message, reason)
     assert.strictEqual(written.at(-1).row.parts[0].status, "out", "nothing is decided")
     assert.deepStrictEqual(yield* found, [], "one that does not answer contradicts nobody")
