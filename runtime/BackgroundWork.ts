@@ -1,19 +1,18 @@
 /**
  * Work that changes state without a request: due rows, transfers that are handed over. It runs only while every plugin
- * stands: before that, and while they are torn down, a change would miss what a plugin adds to it, such as its booking.
+ * has started and none has stopped: else a change would miss what a plugin adds to it, such as its booking.
  */
 import { Context, Effect, FiberSet, Latch, Layer, type Scope } from "effect"
 
-/** When such work runs. */
-export interface BackgroundWorkRules {
-  /** Runs `work` once all plugins stand, until the caller's scope closes or the service begins to stop. */
+export interface BackgroundWorkService {
+  /** Runs `work` once all plugins have started, until the caller's scope closes or the service begins to stop. */
   readonly run: (work: Effect.Effect<void>) => Effect.Effect<void, never, Scope.Scope>
-  /** Every plugin stands: all work begins. It has ended when the caller's scope is closed. */
+  /** Every plugin has started: all work begins. It has ended when the caller's scope is closed. */
   readonly begin: Effect.Effect<void, never, Scope.Scope>
 }
 
 /** Where no kernel provides it, each work begins at once. */
-export const BackgroundWork = Context.Reference<BackgroundWorkRules>("tillwire/runtime/BackgroundWork", {
+export const BackgroundWork = Context.Reference<BackgroundWorkService>("tillwire/runtime/BackgroundWork", {
   defaultValue: () => ({ run: (work) => Effect.asVoid(Effect.forkScoped(work)), begin: Effect.void })
 })
 
@@ -21,16 +20,16 @@ export const layer: Layer.Layer<never> = Layer.effect(
   BackgroundWork,
   Effect.gen(function*() {
     const fibers = yield* FiberSet.make<void>()
-    const allStand = Latch.makeUnsafe(false)
+    const allStarted = Latch.makeUnsafe(false)
     return {
       run: (work) =>
         Effect.flatMap(
-          Effect.forkScoped(Effect.andThen(allStand.await, work)),
+          Effect.forkScoped(Effect.andThen(allStarted.await, work)),
           (fiber) => FiberSet.add(fibers, fiber)
         ),
       begin: Effect.acquireRelease(
-        allStand.open,
-        () => Effect.andThen(allStand.close, FiberSet.clear(fibers))
+        allStarted.open,
+        () => Effect.andThen(allStarted.close, FiberSet.clear(fibers))
       )
     }
   })

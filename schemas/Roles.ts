@@ -130,6 +130,7 @@ export const freshProofSeconds = 300
 /** Rights by which a stolen session would do harm that stays: money is let go, or somebody gets a way to it. */
 const freshRights: ReadonlySet<Right> = new Set<Right>([
   "batches:approve",
+  "books:write",
   "keys:write",
   "refunds:approve",
   "rules:approve",

@@ -178,7 +178,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE merchant_id = ${merchantId} AND link_id = ${linkId} AND visit = ${visit}
         ORDER BY invoice_id DESC LIMIT 1`.pipe(Effect.map(([row]) => row?.id ?? null), Effect.orDie),
 
-    /** When an address had the newest of its last `count` invoices since `from`; null: it had fewer. */
+    /** When the oldest of an address's last `count` invoices since `from` was made; null: it had fewer. */
     nthInvoiceOfSource: (source: string, from: number, count: number): Effect.Effect<number | null> =>
       sql<{ readonly created_at: bigint }>`SELECT created_at FROM payment_link_invoices
         WHERE source = ${source} AND created_at > ${from}

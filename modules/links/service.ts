@@ -42,7 +42,7 @@ export interface CountedLink {
   readonly now: number
 }
 
-/** What a new link is made of; everything is validated by then, but for its time. */
+/** What a new link is made of; everything is validated, but not that `expiresAt` is in the future. */
 export interface NewLink {
   readonly merchantId: number
   readonly environment: Environment

@@ -18,6 +18,7 @@ import type {
 import type { Environment } from "../../schemas/Network.ts"
 import { Merchants, type MerchantState } from "../auth/plugin.ts"
 import {
+  applyDueOnce,
   approveOnce,
   cancelOnce,
   changeOnce,
@@ -25,7 +26,6 @@ import {
   type SettingsCall,
   type SettingsContext,
   settingsWith,
-  settleOnce,
   timerName
 } from "./actor/Changes.ts"
 import { makeRepo } from "./repo.ts"
@@ -128,7 +128,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         name: timerName,
         due: repo.due,
         nextDue: repo.nextDue,
-        settle: (owner) => inTurn(owner.merchantId, settleOnce(context, owner))
+        applyDueChange: (owner) => inTurn(owner.merchantId, applyDueOnce(context, owner))
       })
 
       return MerchantSettings.of({

@@ -42,8 +42,8 @@ export interface WalletList {
 export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<WalletList>
   /**
-   * Makes a wallet the one that later invoices are paid to; those that have an address keep it. Where real money was
-   * received in another one before, it waits (modules/docs/reference/wallets.md#replacing-a-wallet). Errors:
+   * Makes a wallet the one that later invoices are paid to; those that have an address keep it. On mainnet the
+   * replacement of one that was ever set waits (modules/docs/reference/wallets.md#replacing-a-wallet). Errors:
    * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another
    * merchant or the deployment itself receives, in either environment, or that names one address of theirs,
    * `VALIDATION_ERROR` for `start_index`.
@@ -114,7 +114,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const walletRecords = yield* makeWalletRecords({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
-      const { approve, bodyOf, cancel, change, placeOf, review, settle, watchCurrent } = makeWalletChanges({
+      const { approve, bodyOf, cancel, change, placeOf, review, applyDueChange, watchCurrent } = makeWalletChanges({
         actors,
         auditLog,
         chains,
@@ -127,7 +127,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         evict: activeWallets.evict
       })
 
-      yield* registerDueProposals({ name: timerName, due: repo.due, nextDue: repo.nextDue, settle })
+      yield* registerDueProposals({ name: timerName, due: repo.due, nextDue: repo.nextDue, applyDueChange })
 
       yield* chains.registerWallets({ current: activeWallets.of, withFingerprint: walletRecords.of })
 

@@ -18,6 +18,7 @@ import {
   readEventFilters,
   selects
 } from "../../schemas/Webhook.ts"
+import { objectionToEvents, objectionToOtherEvents } from "./rules/EventRights.ts"
 
 /** What a caller asks for, types checked and nothing else. */
 export interface EndpointRequest {
@@ -128,8 +129,8 @@ export const decideEndpoint = (
   if (isPublicError(environment)) return environment
   const filters = filtersOf(request.enabledEvents)
   if (isPublicError(filters)) return filters
-  const unknown = objectionToVersion(request.apiVersion)
-  if (unknown !== undefined) return unknown
+  const objection = objectionToEvents(principal, filters, environment) ?? objectionToVersion(request.apiVersion)
+  if (objection !== undefined) return objection
   return {
     url: request.url,
     environment,
@@ -246,6 +247,8 @@ export const changeEndpoint = <E extends EndpointState>(
   if (otherVersion !== undefined) return otherVersion
   const filters = change.enabledEvents === undefined ? endpoint.filters : filtersOf(change.enabledEvents)
   if (isPublicError(filters)) return filters
+  const denied = objectionToOtherEvents(principal, change, filters, environment)
+  if (denied !== undefined) return denied
   return withChange(endpoint, now, {
     environment,
     filters,

@@ -2,7 +2,7 @@
 import { type Cache, Effect, Queue, type Semaphore } from "effect"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { type Environment, type Family, familyOf, type Network } from "../../schemas/Network.ts"
-import type { BackgroundWorkRules } from "../BackgroundWork.ts"
+import type { BackgroundWorkService } from "../BackgroundWork.ts"
 import type { ChainDriver, ForwarderFacts, MerchantWallets, WalletOwner } from "../Chains.ts"
 import { type Commit, noCause, retryConflicts, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
@@ -38,8 +38,8 @@ export interface JournalContext {
   readonly wakes: Queue.Queue<void>
   /** One look at reported entries at a time. */
   readonly confirmLock: Semaphore.Semaphore
-  /** Hands transfers over while all plugins stand. */
-  readonly background: BackgroundWorkRules
+  /** Hands transfers over once all plugins have started. */
+  readonly background: BackgroundWorkService
   /** Epoch seconds of this process's start. */
   readonly startedAt: number
 }

@@ -65,8 +65,8 @@ const endingOf = ({ authority, kind, revocableAs: id }: StreamGrant, filters: Re
  * pages of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with;
  * `TOKEN_INVALID`, `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended;
  * `SCOPE_MISMATCH` for the other stream's; `PERMISSION_DENIED` for events that take a right which the caller has not;
- * `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up by what is refused of whom it is for, and by
- * nothing else.
+ * `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up where a request of
+ * its owner is refused, and else only by a stream.
  */
 export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
   Effect.gen(function*() {

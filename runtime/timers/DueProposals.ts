@@ -14,12 +14,12 @@ export interface ProposalSource<Owner, E> {
   /** Epoch seconds; null: none waits. */
   readonly nextDue: Effect.Effect<number | null>
   /** Brings the change into force, or ends it where those who agreed may not any more. */
-  readonly settle: (owner: Owner) => Effect.Effect<void, E>
+  readonly applyDueChange: (owner: Owner) => Effect.Effect<void, E>
 }
 
-/** Settles what is due for as long as the scope lives; what fails is tried again. */
+/** Applies what is due for as long as the scope lives; what fails is tried again. */
 export const registerDueProposals = <Owner, E>(
-  { due, name, nextDue, settle }: ProposalSource<Owner, E>
+  { due, name, nextDue, applyDueChange }: ProposalSource<Owner, E>
 ): Effect.Effect<void, never, Scope.Scope | Timers> =>
   Effect.flatMap(Timers, ({ register }) =>
     register({
@@ -27,14 +27,14 @@ export const registerDueProposals = <Owner, E>(
       batchSize,
       run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
         const owners = yield* due(Math.floor(nowMillis / 1000), limit)
-        const settled = yield* Effect.forEach(owners, (owner) =>
-          settle(owner).pipe(
+        const counts = yield* Effect.forEach(owners, (owner) =>
+          applyDueChange(owner).pipe(
             Effect.as(1),
             Effect.catch((error) =>
               Effect.as(Effect.logWarning("a change still waits, and is tried again", { name, owner, error }), 0)
             )
           ))
-        return settled.reduce((sum, each) => sum + each, 0)
+        return counts.reduce((sum, each) => sum + each, 0)
       }),
       nextDueMillis: Effect.map(nextDue, (seconds) => seconds === null ? null : seconds * 1000)
     }))

@@ -4,7 +4,14 @@ import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Co
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
-import { approvalBy, type Approver, approversOf, peopleRequired, seenWrite } from "../../refunds/plugin.ts"
+import {
+  approvalBy,
+  approvalsRequired,
+  type Approver,
+  approversOf,
+  peopleRequired,
+  seenWrite
+} from "../../refunds/plugin.ts"
 import { type Approval, type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
@@ -94,16 +101,23 @@ const payoutValue = ({ lines }: BatchState) =>
   lines.some(({ amount }) => amount === 0n) ? null : usdMillis(lines.reduce((sum, { amount }) => sum + amount, 0n))
 
 /**
- * An approval of a batch. Where it alone lets payouts out although two people may approve, it counts for the limit of
- * the day; above that it is kept as the first of two. Refunds were counted when they were approved.
+ * An approval of a batch. Of payouts the rules of now count as well, where they ask for more people than those when it
+ * was made. Where it alone lets payouts out although two people may approve, it counts for the limit of the day; above
+ * that it is kept as the first of two. Refunds were counted when they were approved.
  */
-const approvalChange = ({ members, refunds }: BatchServices, approval: Approval) =>
+const approvalChange = ({ members, refunds, settings }: BatchServices, approval: Approval) =>
   Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange> {
-    const { approvals, approvalsRequired: needed, environment, kind, merchantId } = batch
+    const { approvals, environment, kind, merchantId } = batch
     const people = peopleRequired(approversOf("payout", yield* members.list(merchantId), environment))
+    const { auto_approve_limit: limit } = yield* settings.forInvoices(merchantId, environment)
+    const value = payoutValue(batch)
+    const rules = { autoApproveLimit: usdMillis(BigInt(limit)), people }
+    const needed = kind === "payouts"
+      ? Math.max(batch.approvalsRequired, approvalsRequired({ book: value ?? usdMillis(0n), spot: value }, rules))
+      : batch.approvalsRequired
     const given = approvals.length + 1
     const isAlone = kind === "payouts" && given >= needed && given < people
-    const writes = isAlone ? yield* refunds.countSoleApproval(batch, payoutValue(batch), now) : []
+    const writes = isAlone ? yield* refunds.countSoleApproval(batch, value, now) : []
     return {
       command: { _tag: "Approve", approval: { ...approval, at: now }, required: writes === null ? people : needed },
       writes: writes ?? []

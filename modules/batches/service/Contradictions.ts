@@ -4,14 +4,14 @@ import { DriverError } from "../../../runtime/Chains.ts"
 import type { HealthCheck } from "../../../runtime/Telemetry.ts"
 import type { DueBatch } from "../repo.ts"
 
-/** Batches that are remembered: whoever corrects an endpoint for some of them does so for all. */
-const maximumRemembered = 100
+/** Batches kept, at most: whoever corrects an endpoint for some of them does so for all. */
+const maximumBatches = 100
 
 /**
- * Milliseconds for which a contradiction is told after the look that met it. A batch that waits is looked for every
- * 15 s, by any instance: what another one looks for by then must not be told here for ever.
+ * Milliseconds for which a contradiction is reported. A batch that waits is searched for every 15 s by any instance, so
+ * another one may have searched since: an old result expires.
  */
-const toldMillis = 150_000
+const reportMillis = 150_000
 
 /** What this instance has found when it last looked for each batch. */
 export interface Contradictions {
@@ -32,12 +32,12 @@ export const makeContradictions = (): Contradictions => {
       Effect.map(Clock.currentTimeMillis, (at) => {
         const reason = reasonOf(failure)
         reasons.delete(id)
-        if (reason !== null && reasons.size < maximumRemembered) reasons.set(id, { network, reason, at })
+        if (reason !== null && reasons.size < maximumBatches) reasons.set(id, { network, reason, at })
       }),
     check: {
       name: "networks",
       run: Effect.map(Clock.currentTimeMillis, (now) => {
-        for (const [id, { at }] of reasons) if (now - at > toldMillis) reasons.delete(id)
+        for (const [id, { at }] of reasons) if (now - at > reportMillis) reasons.delete(id)
         // Health is public, so it does not say whose batch waits: the log does.
         return [...new Set([...reasons.values()].map(({ network, reason }) => `on ${network} ${reason}`))].map((
           found

@@ -100,7 +100,7 @@ export const decisions = (view: View, texts: Texts): ReadonlyArray<Html> =>
 /** Where money could go back to: on the network it came from. False: nothing came from any. */
 export const refund = (view: View, texts: Texts): Html | false => {
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
-  // Where a refund is under way, it is settled or asked for elsewhere where it goes.
+  // A refund that is under way has its destination, or asks for it by its claim link.
   if (network === null || view.decisions.some(({ kind }) => kind === "refund")) return false
   if (view.refund === "saved") return note("good", texts.refundSaved)
   const name = isolate(texts, descriptorOf(network).label)

@@ -10,12 +10,12 @@ const route = "/api/v1/exports/{kind}"
 
 export type ExportKind = keyof Texts["exports"]["kinds"]
 
-const daySeconds = 86_400
+const secondsPerDay = 86_400
 
 const dayOf = (seconds: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: "UTC" }).format(seconds * 1000)
 
 /** The first second of a day, UTC, as a field of the type `date` names it; null: it names none. */
-export const secondsOfDay = (day: string | null): number | null => {
+export const readDayStart = (day: string | null): number | null => {
   const [, year, month, date] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(day ?? "") ?? []
   const millis = date === undefined ? Number.NaN : Date.UTC(Number(year), Number(month) - 1, Number(date))
   return Number.isFinite(millis) && dayOf(millis / 1000) === day ? millis / 1000 : null
@@ -44,15 +44,15 @@ export const exportCard = (
 
 /** The last thirty days, and today. */
 export const lastDays = ({ now }: Visit) => {
-  const tomorrow = now - now % daySeconds + daySeconds
-  return { from: tomorrow - 31 * daySeconds, to: tomorrow }
+  const tomorrow = now - now % secondsPerDay + secondsPerDay
+  return { from: tomorrow - 31 * secondsPerDay, to: tomorrow }
 }
 
 /** A month of UTC, as `2026-10`; null: it is none. */
 export const daysOfMonth = (month: string) => {
-  const from = secondsOfDay(`${month}-01`)
+  const from = readDayStart(`${month}-01`)
   // No month has 32 days, so that the day after 31 of them is in the next one.
-  const next = from === null ? null : secondsOfDay(`${dayOf(from + 31 * daySeconds).slice(0, 7)}-01`)
+  const next = from === null ? null : readDayStart(`${dayOf(from + 31 * secondsPerDay).slice(0, 7)}-01`)
   const to = next === from || next === null ? null : next
   return from === null || to === null ? null : { from, to }
 }
@@ -64,10 +64,10 @@ export const exportFile: Page = {
   route,
   render: () => Effect.fail(publicError("NOT_FOUND")),
   file: ({ params, query }) => {
-    const [from, until] = [secondsOfDay(query.get("from")), secondsOfDay(query.get("until"))]
+    const [from, until] = [readDayStart(query.get("from")), readDayStart(query.get("until"))]
     return {
       path: `/api/v1/exports/${encodeURIComponent(params["kind"] ?? "")}`,
-      query: { from, to: until === null ? null : until + daySeconds }
+      query: { from, to: until === null ? null : until + secondsPerDay }
     }
   }
 }

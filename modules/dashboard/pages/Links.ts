@@ -109,7 +109,7 @@ const countIn = (visit: Visit, sent: URLSearchParams, name: string): Effect.Effe
     : Effect.fail(wrong(name, visit.texts.links.wrongNumber))
 }
 
-const secondsOfDay = 86_400
+const secondsPerDay = 86_400
 
 /** The first second after a day. */
 const endOfDayIn = (
@@ -122,7 +122,7 @@ const endOfDayIn = (
   const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? readTime(text) : undefined
   return start === undefined
     ? Effect.fail(wrong(name, visit.texts.links.wrongDay))
-    : Effect.succeed(start + secondsOfDay)
+    : Effect.succeed(start + secondsPerDay)
 }
 
 export const newLink: Page = {

@@ -14,7 +14,7 @@ interface SliceRow {
   readonly count: bigint
   readonly units: string
   readonly checksum: string
-  readonly is_notable: boolean
+  readonly needs_comparison: boolean
 }
 
 const readSlice = (row: SliceRow): SliceSum => ({
@@ -24,7 +24,7 @@ const readSlice = (row: SliceRow): SliceSum => ({
   count: Number(row.count),
   units: BigInt(row.units),
   checksum: BigInt(row.checksum),
-  isNotable: row.is_notable
+  needsComparison: row.needs_comparison
 })
 
 export const makeChecksums = (sql: SqlClient.SqlClient) => {
@@ -44,11 +44,11 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
   const hashOfBytes = (bytes: Statement.Fragment) => sql`hashtextextended(encode(substr(${bytes}, 1, 6), 'hex'), 0)`
   const hashOfId = (id: Statement.Fragment) => sql`hashtextextended(substr(${id}, 1, 8) || substr(${id}, 10, 4), 0)`
 
-  /** Transfers on their chains, by the times of their blocks. Notable: of a token that is in no list. */
+  /** Transfers on their chains, by the times of their blocks. Those of a token that is in no list are compared. */
   const ofChain = ({ environment, merchantId }: BookOwner, span: Span) =>
     sql<SliceRow>`SELECT ${sliceOfBytes(sql`h`)} AS slice, asset, is_in_period, count(*) AS count,
         sum(amount)::text AS units, sum(hash_numeric_extended(amount, ${hashOfBytes(sql`h`)}))::text AS checksum,
-        bool_or(unlisted) AS is_notable
+        bool_or(unlisted) AS needs_comparison
       FROM (
         SELECT t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.unlisted,
           ${isIn(sql`t.block_time`, span)} AS is_in_period, ${hashOf(sql`t.id`)} AS h
@@ -63,13 +63,13 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
       Effect.map((rows) => rows.map(readSlice))
     )
 
-  /** Money that came by the books, by when it was booked. Notable: some of it left its chain again. */
+  /** Money that came by the books, by when it was booked. What left its chain again is compared. */
   const ofLedger = (owner: BookOwner, span: Span) =>
     sql<SliceRow & { readonly usd_checksum: string }>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
       SELECT slice, asset, is_in_period, count(*) FILTER (WHERE units > 0) AS count, sum(units)::text AS units,
         sum(hash_numeric_extended(units, hash))::text AS checksum,
         coalesce(sum(hashint8extended(usd_millis, hash)) FILTER (WHERE is_counted), 0)::text AS usd_checksum,
-        bool_or(has_left) AS is_notable
+        bool_or(has_left) AS needs_comparison
       FROM (
         SELECT ${sliceOfId(sql`id`)} AS slice, ${hashOfId(sql`id`)} AS hash, asset, is_in_period, units, usd_millis,
           is_counted, has_left
@@ -92,17 +92,17 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
     )
 
   /**
-   * What payments count for, by when they were made: that of one that waits as the books have it already. Notable: one
-   * that is too small to count.
+   * What payments count for, by when they were made. A pending payment counts as well, because the books have it
+   * already. One that is too small to count is compared.
    */
   const ofPayments = ({ environment, merchantId }: BookOwner, span: Span) =>
-    sql<{ slice: number; usd_checksum: string; is_notable: boolean }>`SELECT ${sliceOfBytes(sql`bytes`)} AS slice,
+    sql<{ slice: number; usd_checksum: string; needs_comparison: boolean }>`SELECT ${sliceOfBytes(sql`bytes`)} AS slice,
         coalesce(sum(hashint8extended(amount, ${hashOfBytes(sql`bytes`)})) FILTER (WHERE is_counted), 0)::text
           AS usd_checksum,
-        bool_or(is_notable) AS is_notable
+        bool_or(needs_comparison) AS needs_comparison
       FROM (
         SELECT uuid_send(p.id) AS bytes, p.amount, p.status IN ('pending', 'underpaid', 'confirmed') AS is_counted,
-          p.status = 'rejected' AND (p.metadata ->> 'exception' = 'below_dust') IS TRUE AS is_notable
+          p.status = 'rejected' AND (p.metadata ->> 'exception' = 'below_dust') IS TRUE AS needs_comparison
         FROM invoice_payments p
         WHERE p.merchant_id = ${merchantId} AND p.environment = ${environment}
           AND ${isIn(sql`p.created_at`, around(span))}
@@ -114,7 +114,7 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
         rows.map((row): CountedSlice => ({
           slice: row.slice,
           usdChecksum: BigInt(row.usd_checksum),
-          isNotable: row.is_notable
+          needsComparison: row.needs_comparison
         }))
       )
     )

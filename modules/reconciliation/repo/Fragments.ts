@@ -39,7 +39,10 @@ export const fragmentsOf = (sql: SqlClient.SqlClient) => {
         FROM exceptions x
         WHERE x.merchant_id = ${merchantId} AND x.environment = ${environment} AND x.invoice_id IS NULL
           AND x.evidence ->> 'transfer_id' IS NOT NULL`,
-    /** The id, as text, of the payment that the transaction `b` is of; without one, with `x` none either, a hash. */
+    /**
+     * The id, as text, of the payment that the transaction `b` is of, or that its exception `x` would have; a hash of
+     * the exception's id where there is neither.
+     */
     idOfSource: sql`CASE b.source_object WHEN 'invoice_payment' THEN b.source_id
       ELSE coalesce(x.payment_id::text, encode(sha256(convert_to(b.source_id, 'UTF8')), 'hex')) END`,
     /** The slice of a payment, by its id as text or by its first two bytes. */

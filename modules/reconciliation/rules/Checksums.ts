@@ -4,7 +4,10 @@
  */
 import type { SourceCount } from "./Report.ts"
 
-/** A million payments have 122 in each: few are read where one is wrong, and the sums of all slices are few as well. */
+/**
+ * Of a million payments each slice has 122, so few are compared where one is wrong; and the sums of all slices are few
+ * enough to be held in memory.
+ */
 export const sliceCount = 8_192
 
 /** What one source says of the money of a slice in one asset, in the period or in the margins around it. */
@@ -13,8 +16,8 @@ export interface SliceSum extends SourceCount {
   readonly isInPeriod: boolean
   /** Sum of a hash of the payment and its units: of equal sums each payment has the same units. */
   readonly checksum: bigint
-  /** Something in it needs to be told apart whatever the sums are. */
-  readonly isNotable: boolean
+  /** A payment in it must be compared by itself even where the sums agree. */
+  readonly needsComparison: boolean
 }
 
 /** The same of the books, with what they say that payments are worth. */
@@ -27,7 +30,7 @@ export interface BookedSliceSum extends SliceSum {
 export interface CountedSlice {
   readonly slice: number
   readonly usdChecksum: bigint
-  readonly isNotable: boolean
+  readonly needsComparison: boolean
 }
 
 export interface SliceSums {
@@ -36,7 +39,7 @@ export interface SliceSums {
   readonly payments: ReadonlyArray<CountedSlice>
 }
 
-/** The slices whose sources do not agree, or that have something to tell, in ascending order. */
+/** The slices whose sources do not agree, or that must be compared anyway, in ascending order. */
 export const differingSlices = ({ chain, ledger, payments }: SliceSums): ReadonlyArray<number> => {
   const differences = new Map<string, { readonly slice: number; sum: bigint }>()
   const add = (name: string, slice: number, value: bigint) => {
@@ -53,7 +56,7 @@ export const differingSlices = ({ chain, ledger, payments }: SliceSums): Readonl
   for (const { slice, usdChecksum } of payments) add("usd", slice, -usdChecksum)
   const differing = new Set<number>()
   for (const { slice, sum } of differences.values()) if (sum !== 0n) differing.add(slice)
-  for (const { isNotable, slice } of [...chain, ...ledger, ...payments]) if (isNotable) differing.add(slice)
+  for (const { needsComparison, slice } of [...chain, ...ledger, ...payments]) if (needsComparison) differing.add(slice)
   return [...differing].toSorted((one, other) => one - other)
 }
 

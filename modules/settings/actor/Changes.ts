@@ -206,7 +206,7 @@ export const approveOnce = answerOnce(approveProposal)
 export const cancelOnce = answerOnce(() => null)
 
 /** Brings limits into force that have waited, or ends them where the members of now did not agree. */
-export const settleOnce = Effect.fnUntraced(function*(
+export const applyDueOnce = Effect.fnUntraced(function*(
   context: SettingsContext,
   { environment, merchantId }: SettingsOwner
 ) {

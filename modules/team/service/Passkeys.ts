@@ -76,8 +76,9 @@ const unreadable = refused("This is not what a browser answers for a passkey")
 
 const unproved = refused("The passkey does not prove who you are: try again")
 
+/** In this order: in a bundle a package of its own would else run before `reflect-metadata`, which it needs. */
 const library = Effect.tryPromise({
-  try: () => import("@simplewebauthn/server"),
+  try: () => import("reflect-metadata").then(() => import("@simplewebauthn/server")),
   catch: (cause) => publicError("SERVICE_UNAVAILABLE", { message: `Passkeys cannot be checked here: ${String(cause)}` })
 })
 

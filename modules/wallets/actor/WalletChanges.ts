@@ -155,7 +155,7 @@ export const makeWalletChanges = (
   })
 
   /** Puts a wallet in the place of another that has waited, or ends it where the members of now did not agree. */
-  const settle = Effect.fnUntraced(function*(owner: WalletOwner) {
+  const applyDueChange = Effect.fnUntraced(function*(owner: WalletOwner) {
     const call = { by: { credential: timerActor, person: null }, cause: noCause, reply: () => undefined }
     yield* change<void>(owner, call, ({ proposal, wallet }) =>
       Effect.map(nowSeconds, (now) => {
@@ -186,5 +186,5 @@ export const makeWalletChanges = (
         : Effect.succeed({ wallet, proposal: null, result: undefined })
     })
 
-  return { approve, bodyOf, cancel, change, placeOf, review, settle, watchCurrent }
+  return { approve, bodyOf, cancel, change, placeOf, review, applyDueChange, watchCurrent }
 }

@@ -56,5 +56,18 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
         assert.deepStrictEqual([approvals.length, approvalsRequired], [2, 2])
         assert.strictEqual((yield* ask(shop.key, `/api/v1/batches/${over.id}`)).status, "ready")
       }))
+
+    it.effect("need the second person too where the limit was lowered after the batch was made", () =>
+      Effect.gen(function*() {
+        const { approveAsOther, shop } = yield* shopOfTwo(20_000)
+        const { call } = yield* DevnetService
+        const made = yield* make(shop, "5")
+        const body = { auto_approve_limit: 0 }
+        const lowered = yield* call("/api/v1/merchant/settings", { method: "PATCH", headers: shop.person, body })
+        assert.strictEqual(lowered.status, 200, lowered.text)
+        assert.deepInclude(yield* approve(shop, made), { status: "pending_approval", approvals_required: 2 })
+        assert.deepInclude(yield* approveAsOther(made), { approvalsRequired: 2 })
+        assert.strictEqual((yield* ask(shop.key, `/api/v1/batches/${made.id}`)).status, "ready")
+      }))
   }
 )

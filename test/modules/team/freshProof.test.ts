@@ -39,6 +39,7 @@ describe("a fresh proof", () => {
     const taking = (environment: "devnet" | "mainnet") => rights.filter((right) => takesFreshProof(right, environment))
     assert.sameMembers([...taking("mainnet")], [
       "batches:approve",
+      "books:write",
       "keys:write",
       "refunds:approve",
       "rules:approve",

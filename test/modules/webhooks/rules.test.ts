@@ -6,6 +6,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import {
   changeEndpoint,
+  decideEndpoint,
   deleteEndpoint,
   disabledByMerchant,
   type EndpointState,
@@ -57,6 +58,50 @@ describe("an endpoint", () => {
       && !(caller.kind === "key" && caller.environment !== fields.environment)
       && !(caller.scope === "commerce" && !fields.commerceOnly)
     assert.strictEqual(manages(caller as Principal, fields), expected)
+  })
+
+  it("is sent only what whoever makes or redirects it may read", () => {
+    const callerOf = (role: string) =>
+      ({
+        merchantId: 1,
+        environment: "mainnet",
+        scope: "merchant",
+        kind: "wallet",
+        role,
+        permissions: ["read", "write", "refund"]
+      }) as unknown as Principal
+    const served = ["devnet", "mainnet"] as const
+    const make = (role: string, filter: string, environment: Environment | null = "mainnet") =>
+      decideEndpoint(callerOf(role), {
+        url: "https://a.example/",
+        enabledEvents: [filter],
+        environment,
+        description: null,
+        ordered: false,
+        apiVersion: "2026-01-15"
+      }, served)
+    const codeOf = (decided: unknown) => decided instanceof PublicError ? `${decided.code} ${decided.param}` : "made"
+    for (const filter of ["batch.created", "balance_transaction.created", "balance_transaction.*"]) {
+      assert.strictEqual(codeOf(make("developer", filter)), "PERMISSION_DENIED enabled_events", filter)
+      assert.strictEqual(codeOf(make("developer", filter, null)), "PERMISSION_DENIED enabled_events", filter)
+      assert.strictEqual(codeOf(make("developer", filter, "devnet")), "made", filter)
+      assert.strictEqual(codeOf(make("owner", filter)), "made", filter)
+    }
+    assert.strictEqual(codeOf(make("developer", "*")), "made")
+    const endpoint = {
+      ...endpointOf({
+        merchantId: 1,
+        environment: "mainnet",
+        commerceOnly: false,
+        status: "enabled",
+        url: "https://a.example/"
+      }),
+      filters: ["batch.created"]
+    }
+    const change = (role: string, asked: object) => codeOf(changeEndpoint(callerOf(role), endpoint, asked, served, 1))
+    assert.strictEqual(change("developer", { url: "https://b.example/" }), "PERMISSION_DENIED enabled_events")
+    assert.strictEqual(change("developer", { description: "of the shop" }), "made")
+    assert.strictEqual(change("owner", { url: "https://b.example/" }), "made")
   })
 
   it.prop("of a key never leaves the key's environment, whatever is asked", [
