@@ -3,14 +3,19 @@ import { isLocalPage } from "../../../schemas/Web.ts"
 
 type RequestHeaders = Readonly<Record<string, string | undefined>>
 
+/** A service on the own machine is also reached by its name, to which sign-in links lead because passkeys need one. */
+const localNameOf = (origin: string): string =>
+  origin.replace(/^(http:\/\/)(?:127\.0\.0\.1|\[::1\])(?=:|$)/, "$1localhost")
+
 /**
  * Whether a form was sent by a page of the dashboard. Browsers say where a request comes from (Fetch Metadata); those
  * that do not, name the page's origin. What says neither, or `null`, is refused: a dashboard moves money.
  */
 export const isFromOwnPage = (headers: RequestHeaders, origin: string): boolean => {
   const { origin: sent, "sec-fetch-site": site } = headers
-  if (sent !== undefined && sent !== origin) return false
-  return site === undefined ? sent === origin : site === "same-origin"
+  const isOwn = sent === origin || sent === localNameOf(origin)
+  if (sent !== undefined && !isOwn) return false
+  return site === undefined ? isOwn : site === "same-origin"
 }
 
 /** The cookies of a session, where the public address is `origin`. */

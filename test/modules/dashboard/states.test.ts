@@ -60,6 +60,15 @@ describe("a form", () => {
     for (const headers of own) assert.isTrue(isFromOwnPage(headers, origin), JSON.stringify(headers))
     for (const headers of foreign) assert.isFalse(isFromOwnPage(headers, origin), JSON.stringify(headers))
   })
+
+  it("of the own machine counts by its name too, to which sign-in links lead, and on its port only", () => {
+    const isOwn = (sent: string, publicOrigin: string) =>
+      isFromOwnPage({ origin: sent, "sec-fetch-site": "same-origin" }, publicOrigin)
+    assert.isTrue(isOwn("http://localhost:8080", "http://127.0.0.1:8080"))
+    assert.isTrue(isOwn("http://localhost:8080", "http://[::1]:8080"))
+    assert.isFalse(isOwn("http://localhost:8081", "http://127.0.0.1:8080"))
+    assert.isFalse(isOwn("http://localhost", "https://pay.example"))
+  })
 })
 
 describe("a refund", () => {
