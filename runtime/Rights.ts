@@ -1,19 +1,10 @@
 /** Which right a call takes, as its definition says, and whether its caller has it. */
 import { Context, Effect } from "effect"
 import type { Principal } from "../schemas/Auth.ts"
+import { objectionToRight } from "../schemas/Authorization.ts"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
-import { rightsOfFilters } from "../schemas/EventRights.ts"
 import type { Environment } from "../schemas/Network.ts"
-import {
-  type Authority,
-  freshProofSeconds,
-  mayDo,
-  permissionFor,
-  type Right,
-  rolesWith,
-  takesFreshProof,
-  waitsForMoney
-} from "../schemas/Roles.ts"
+import { type Authority, freshProofSeconds, type Right, takesFreshProof, waitsForMoney } from "../schemas/Roles.ts"
 import { nowSeconds } from "./Clock.ts"
 import { CurrentPrincipal, type Grant } from "./Http.ts"
 
@@ -28,54 +19,6 @@ export const RightsOf = Context.Reference<{ readonly read: Right; readonly write
 
 /** The right that calls of an endpoint need, where it is not that of its group. */
 export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Rights/RightOf", { defaultValue: () => null })
-
-/**
- * Why a caller may not do what takes `right` in the environment of what it reads or changes, if so:
- * `PERMISSION_DENIED`.
- */
-export const objectionToRight = (
-  caller: Authority & Pick<Principal, "kind">,
-  right: Right,
-  environment: Environment
-): PublicError | undefined =>
-  mayDo(caller, right, environment) ? undefined : publicError("PERMISSION_DENIED", {
-    message: caller.kind === "key"
-      ? `This API key may not do this on ${environment}: it takes the permission ${permissionFor(right)}, and a maker `
-        + `whose role has the right ${right} there`
-      : `Your role, ${caller.role}, may not do this on ${environment}. Ask somebody who is `
-        + rolesWith(right).join(" or "),
-    details: { right, role: caller.role, roles: rolesWith(right) }
-  })
-
-/**
- * Where rights over an object are judged that is of both environments, as a webhook endpoint may be: by the roles that
- * have them where real money is.
- */
-export const environmentOfBoth: Environment = "mainnet"
-
-/**
- * Why a caller may not be told of the events that filters of types select, if so: `PERMISSION_DENIED`, on `param`.
- * `environment` null: those of both are asked for, which takes what it takes where real money is.
- */
-export const objectionToFilters = (
-  caller: Authority & Pick<Principal, "kind">,
-  filters: ReadonlyArray<string>,
-  environment: Environment | null,
-  param: string
-): PublicError | undefined => {
-  for (const right of rightsOfFilters(filters)) {
-    const objection = objectionToRight(caller, right, environment ?? environmentOfBoth)
-    if (objection === undefined) continue
-    const { details, message } = objection
-    const isOfBoth = environment === null && mayDo(caller, right, "devnet")
-    return publicError("PERMISSION_DENIED", {
-      message: isOfBoth ? `${message}. Name environment=devnet to read the events of devnet alone` : message,
-      param,
-      details
-    })
-  }
-  return undefined
-}
 
 /**
  * Why a caller must wait with what takes `right`, if so: `PERMISSION_DENIED`. `moneyFrom`: from when on it may move
@@ -145,6 +88,6 @@ export const authorityOf = ({ permissions, role, roleLimits = [] }: Grant): Auth
   roleLimits
 })
 
-/** The id of a key with what it may do, in a word, so that `Revocations` tells when it may do something else. */
+/** The id of a key with its rights, so that `Revocations` ends what was opened by it when its rights change. */
 export const keyWithAuthority = (id: string, { permissions, role, roleLimits = [] }: Authority): string =>
   `${id} ${[role, ...roleLimits].join("+")}:${permissions.join("+")}`

@@ -7,21 +7,21 @@ import { type PublicError, publicError } from "./Errors.ts"
 import type { PendingChange } from "./PendingChange.ts"
 import { type Right, type Role, roleHas } from "./Roles.ts"
 
-/** Seconds that a change waits once everybody agreed who must: whoever did not mean it sees it, and ends it. */
+/** Seconds that a change waits after its last approval, so that whoever did not mean it can see and cancel it. */
 export const waitSeconds = 86_400
 
 /** Who agreed to a change, as `Member.person` of runtime/Members.ts names people. */
-export interface Consent {
+export interface ChangeApproval {
   readonly proposedBy: string
   readonly proposedAt: number
   /** Whether another person must approve it. */
   readonly needsSecond: boolean
   readonly approvedBy: string | null
-  /** When the last one agreed who must; null: another person has not yet. */
+  /** When the last necessary approval came; null: another person has not approved yet. */
   readonly agreedAt: number | null
 }
 
-export const newConsent = (proposedBy: string, needsSecond: boolean, now: number): Consent => ({
+export const newChangeApproval = (proposedBy: string, needsSecond: boolean, now: number): ChangeApproval => ({
   proposedBy,
   proposedAt: now,
   needsSecond,
@@ -30,11 +30,11 @@ export const newConsent = (proposedBy: string, needsSecond: boolean, now: number
 })
 
 /** From when on the change may be made; null: another person must approve it first. */
-export const allowedFrom = ({ agreedAt }: Pick<Consent, "agreedAt">): number | null =>
+export const allowedFrom = ({ agreedAt }: Pick<ChangeApproval, "agreedAt">): number | null =>
   agreedAt === null ? null : agreedAt + waitSeconds
 
 /** A change that comes into force by itself once it has waited. */
-export interface Proposal<Change> extends Consent {
+export interface Proposal<Change> extends ChangeApproval {
   /** `chg_<uuid>`, another one for every other change: who approves says which. */
   readonly id: string
   readonly change: Change
@@ -59,7 +59,7 @@ const peopleWith = (members: ReadonlyArray<Member>, right: Right): ReadonlySet<s
 const hasSecond = (members: ReadonlyArray<Member>, by: string): boolean =>
   [...peopleWith(members, "rules:approve")].some((person) => person !== by)
 
-/** Only a person decides: a program has nobody to be the second of. */
+/** Only a person decides: an API key is nobody's second person. */
 const requirePersonOf = ({ person }: Proposer): string | PublicError =>
   person ?? publicError("CREDENTIAL_NOT_ALLOWED", {
     message: "Only a person may do this: sign in with a wallet and send that token, not an API key"
@@ -75,7 +75,7 @@ export const newProposal = <Change>(
   const person = requirePersonOf(by)
   return typeof person === "string"
     ? {
-      ...newConsent(person, hasSecond(members, person), now),
+      ...newChangeApproval(person, hasSecond(members, person), now),
       id,
       change,
       proposer: by.credential,
@@ -85,9 +85,9 @@ export const newProposal = <Change>(
 }
 
 /**
- * The proposal as the members of now see it; null: who proposed it may not propose any more, so it ends. The approval
- * of somebody who may not approve any more is none. Where somebody joined since who may, it needs an approval too, and
- * waits anew after it; where one left, it is not loosened.
+ * The proposal under the current members; null: who proposed it may not propose any more, so it ends. The approval of
+ * somebody who may not approve any more does not count. Where somebody who may approve has joined since, an approval
+ * becomes necessary, and the wait begins after it. Where one has left, the requirement stays.
  */
 export const reviewProposal = <Change>(
   proposal: Proposal<Change>,
@@ -105,7 +105,7 @@ export const reviewProposal = <Change>(
 }
 
 /**
- * The proposal with the word of another person. To approve it twice is the same as once. Errors:
+ * The proposal with the approval of another person. To approve it twice is the same as once. Errors:
  * `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION` where it waits for time only.
  */
 export const approveProposal = <Change>(

@@ -48,7 +48,7 @@ const rolesByRight = {
   "wallets:write": ["owner"],
   /** Limits and approvals of money that goes out. */
   "rules:write": ["owner"],
-  /** The word of a second person for a change of limits, or of where money is received. */
+  /** The approval of a second person for a change of limits, or of where money is received. */
   "rules:approve": ["owner", "admin"],
   /** Ending such a change while it waits: what holds stays, so it is for who has just recovered, too. */
   "rules:cancel": ["owner", "admin"],

@@ -39,6 +39,17 @@ export const isLocalPage = (text: string): boolean => {
     && isPlainUrl(text, "http")
 }
 
+/**
+ * Where people open pages of a public address, without `/` at its end. Browsers refuse passkeys on IP addresses, so a
+ * service that only its own machine reaches is `localhost`.
+ */
+export const pageUrlOf = (publicUrl: string): string =>
+  publicUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, "$1localhost")
+
+/** The origins of a service's own pages: of its public address, and of {@link pageUrlOf}. */
+export const ownOriginsOf = (publicUrl: string): ReadonlySet<string> =>
+  new Set([publicUrl, pageUrlOf(publicUrl)].map((url) => new URL(url).origin))
+
 /** Where a payor's browser returns to: {@link HttpsUrl}, or what {@link isLocalPage} is, which only devnet may have. */
 export const ReturnUrl = Schema.String.check(
   Schema.isMaxLength(maximumUrl),

@@ -47,7 +47,7 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
 
 /** Reads who is here and what their address names; it answers null where nobody is signed in. */
 const makeOpen = Effect.gen(function*() {
-  const { base, cookies, nameAddress } = yield* Frames
+  const { base, cookies, nameAddressFor } = yield* Frames
   const rateLimiter = yield* RateLimiter
   const sessions = yield* TeamSessions
   const signIn = yield* TeamSignIn
@@ -91,7 +91,7 @@ const makeOpen = Effect.gen(function*() {
       may: (right) => mayDo(caller, right, environment),
       serves: localCalls.serves,
       passkeys: newPasskeys(signIn, session),
-      nameAddress,
+      nameAddress: nameAddressFor(request),
       at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
       formKey: randomUUID(),
       refusal: null

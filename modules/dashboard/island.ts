@@ -1,5 +1,5 @@
 /** The dashboard's script: everything works without it but passkeys. `npm run island` makes `island.js` of it. */
-import { startFollowing } from "./island/Follow.ts"
+import { startLiveUpdates } from "./island/LiveUpdates.ts"
 import { startKeys } from "./island/Keys.ts"
 import { startPasskeys } from "./island/Passkeys.ts"
 import { readLink } from "./island/SignIn.ts"
@@ -7,4 +7,4 @@ import { readLink } from "./island/SignIn.ts"
 readLink()
 startPasskeys()
 startKeys()
-startFollowing()
+startLiveUpdates()

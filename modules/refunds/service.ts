@@ -99,7 +99,7 @@ export class Refunds extends Context.Service<Refunds, {
    * one that is not final yet, `UNSUPPORTED_NETWORK` and `NETWORK_DEGRADED` where the chain cannot be asked.
    */
   readonly report: (refundId: string, report: PayoutReport, actor: string) => Effect.Effect<RefundState, PublicError>
-  /** Tells which transfers lines of batches show as theirs, so that no report takes one; one teller per deployment. */
+  /** Who knows which transfers lines of batches show as theirs, so that no report takes one. One per deployment. */
   readonly registerBatches: (batchTransfers: BatchTransfers) => Effect.Effect<void, never, Scope.Scope>
   /**
    * Counts an act beside refunds that one person alone approves, of this value, for the limit of the day; answers what

@@ -69,7 +69,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     change: MerchantSettingsChange,
     call: SettingsCall
   ) => Effect.Effect<ShownMerchantSettings, PublicError | IdempotentReplay>
-  /** Another person's word for limits that wait. Errors: `NOT_FOUND`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
+  /** The approval of another person for limits that wait. Errors: `NOT_FOUND`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
   readonly approve: AnswerToLimits
   /** Ends limits that wait. Errors: `NOT_FOUND`. */
   readonly cancel: AnswerToLimits

@@ -9,7 +9,8 @@ import {
   requireMerchantScope,
   requirePerson
 } from "../../runtime/Http.ts"
-import { environmentOfBoth, requireRight } from "../../runtime/Rights.ts"
+import { requireRight } from "../../runtime/Rights.ts"
+import { environmentOfBoth } from "../../schemas/Authorization.ts"
 import { type AnswerToLimits, MerchantSettings } from "./actor.ts"
 import { SettingsApi } from "./api.ts"
 import { approvalLimitIn, canMoveApprovals, canMoveDefault, forbiddenLimit, moneyRulesIn } from "./rules.ts"
@@ -22,7 +23,7 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const settings = yield* MerchantSettings
 
-    /** A person's word on limits that wait. */
+    /** A person's decision on limits that wait. */
     const answerTo = Effect.fnUntraced(function*(id: string, act: AnswerToLimits) {
       const principal = yield* requirePerson
       const idempotency = yield* Idempotency

@@ -67,7 +67,7 @@ export class Wallets extends Context.Service<Wallets, {
     checksum: string,
     call: WalletCall<ConfirmedForwarder>
   ) => Effect.Effect<ConfirmedForwarder, PublicError | IdempotentReplay>
-  /** Another person's word for a wallet that waits. Errors: `NOT_FOUND`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
+  /** The approval of another person for a wallet that waits. Errors: `NOT_FOUND`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
   readonly approve: (
     owner: WalletOwner,
     changeId: string,
@@ -114,18 +114,19 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
       const walletRecords = yield* makeWalletRecords({ repo, reader })
       const activeWallets = yield* makeActiveWallets(reader)
 
-      const { approve, bodyOf, cancel, change, placeOf, review, applyDueChange, watchCurrent } = makeWalletChanges({
-        actors,
-        auditLog,
-        chains,
-        commit,
-        members: yield* Members,
-        repo,
-        reader,
-        timers: yield* Timers,
-        current: activeWallets.of,
-        evict: activeWallets.evict
-      })
+      const { approve, bodyOf, cancel, change, replaceWallet, review, applyDueChange, watchCurrent } =
+        makeWalletChanges({
+          actors,
+          auditLog,
+          chains,
+          commit,
+          members: yield* Members,
+          repo,
+          reader,
+          timers: yield* Timers,
+          current: activeWallets.of,
+          evict: activeWallets.evict
+        })
 
       yield* registerDueProposals({ name: timerName, due: repo.due, nextDue: repo.nextDue, applyDueChange })
 
@@ -174,7 +175,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
               const createdAt = yield* nowSeconds
               const { seed, value, writes } = yield* keepValue(forwarders, owner, ref, given, createdAt)
               const wallet: WalletState = { id, kind: given.kind, value, seed, startIndex, createdAt }
-              const place = yield* placeOf(owner, row, wallet, ref, call.by, createdAt)
+              const place = yield* replaceWallet(owner, row, wallet, ref, call.by, createdAt)
               const shown = place.proposal === null ? wallet : place.proposal.change
               const result = yield* bodyOf({ ...owner, wallet: shown }, place.proposal)
               return { ...place, result, writes: [...claim, ...writes] }
@@ -184,8 +185,7 @@ export const walletsLayer = ({ mainnetForwarders }: WalletOptions) =>
         }),
         recoveries: (owner) =>
           recoveriesOf(forwarders, owner),
-        proof: (owner, address) =>
-          proofOf(forwarders, owner, address),
+        proof: (owner, address) => proofOf(forwarders, owner, address),
         confirmRecovery: confirmRecovery({ ...forwarders, actors, auditLog, commit, evict: walletRecords.evict }),
         approve,
         cancel,

@@ -18,7 +18,7 @@ import {
   readEventFilters,
   selects
 } from "../../schemas/Webhook.ts"
-import { objectionToEvents, objectionToOtherEvents } from "./rules/EventRights.ts"
+import { objectionToRedirecting, objectionToSending } from "./rules/EventRights.ts"
 
 /** What a caller asks for, types checked and nothing else. */
 export interface EndpointRequest {
@@ -129,7 +129,7 @@ export const decideEndpoint = (
   if (isPublicError(environment)) return environment
   const filters = filtersOf(request.enabledEvents)
   if (isPublicError(filters)) return filters
-  const objection = objectionToEvents(principal, filters, environment) ?? objectionToVersion(request.apiVersion)
+  const objection = objectionToSending(principal, filters, environment) ?? objectionToVersion(request.apiVersion)
   if (objection !== undefined) return objection
   return {
     url: request.url,
@@ -247,7 +247,7 @@ export const changeEndpoint = <E extends EndpointState>(
   if (otherVersion !== undefined) return otherVersion
   const filters = change.enabledEvents === undefined ? endpoint.filters : filtersOf(change.enabledEvents)
   if (isPublicError(filters)) return filters
-  const denied = objectionToOtherEvents(principal, change, filters, environment)
+  const denied = objectionToRedirecting(principal, change, filters, environment)
   if (denied !== undefined) return denied
   return withChange(endpoint, now, {
     environment,

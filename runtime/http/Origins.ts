@@ -1,4 +1,5 @@
 /** Origins of pages, as browsers write them (RFC 6454). Pure. */
+import { ownOriginsOf } from "../../schemas/Web.ts"
 
 const originOf = (text: string): string | null => URL.canParse(text) ? new URL(text).origin : null
 
@@ -19,6 +20,6 @@ export const isOrigin = (text: string): boolean =>
  * Answers whether a page of an origin may open a merchant's stream: the service's own pages, and those of the settings.
  */
 export const makeOriginCheck = (publicUrl: string, allowed: ReadonlyArray<string>): (origin: string) => boolean => {
-  const known = new Set([...allowed, originOf(publicUrl)])
+  const known = new Set([...allowed, ...ownOriginsOf(publicUrl)])
   return (origin) => known.has(origin)
 }

@@ -11,7 +11,8 @@ import { queryOf } from "../http/Query.ts"
 import { hasUnknownVersion, versionOf } from "../http/Versions.ts"
 import { Settings } from "../Settings.ts"
 import { Sockets } from "../Sockets.ts"
-import { authorityOf, keyWithAuthority, objectionToFilters } from "../Rights.ts"
+import { authorityOf, keyWithAuthority } from "../Rights.ts"
+import { objectionToFilters } from "../../schemas/Authorization.ts"
 import type { CredentialKind, KeyScope } from "../../schemas/Auth.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { rightsOfFilters } from "../../schemas/EventRights.ts"
@@ -64,9 +65,9 @@ const endingOf = ({ authority, kind, revocableAs: id }: StreamGrant, filters: Re
  * What to mount at the path of `stream`. Refuses before the upgrade, as wrapped errors: 403 `ORIGIN_NOT_ALLOWED` to
  * pages of other origins, what is wrong with the parameters, and what `MerchantAuth` refuses keys with;
  * `TOKEN_INVALID`, `TOKEN_EXPIRED` and `API_KEY_INVALID` for a ticket, the last one where the key behind it has ended;
- * `SCOPE_MISMATCH` for the other stream's; `PERMISSION_DENIED` for events that take a right which the caller has not;
- * `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up where a request of
- * its owner is refused, and else only by a stream.
+ * `SCOPE_MISMATCH` for the other stream's; `PERMISSION_DENIED` for events that require a right which the caller has
+ * not; `AMBIGUOUS_CREDENTIALS` for a key beside a ticket. A ticket is used up where a request of its owner is refused,
+ * and else only by a stream.
  */
 export const makeEventsRoute = (stream: EventStreamName, redeem: RedeemTicket) =>
   Effect.gen(function*() {

@@ -31,12 +31,17 @@ const nameOf = (...words: ReadonlyArray<string>): string => words.join("-").repl
 interface Picture {
   readonly visitor: Visitor
   readonly path: (sofa: string) => string
+  readonly title: string
 }
 
 const pictures: Readonly<Record<typeof pictureNames[number], Picture>> = {
-  overview: { visitor: { width: 1200, height: 760 }, path: () => "" },
-  todo: { visitor: { width: 1200, height: 760, theme: "dark" }, path: () => "/todo" },
-  payment: { visitor: { width: 390, height: 760, mobile: true }, path: (sofa) => `/payments/${sofa}` }
+  overview: { visitor: { width: 1200, height: 760 }, path: () => "", title: "Overview" },
+  todo: { visitor: { width: 1200, height: 760, theme: "dark" }, path: () => "/todo", title: "To do" },
+  payment: {
+    visitor: { width: 390, height: 760, mobile: true },
+    path: (sofa) => `/payments/${sofa}`,
+    title: "$600.00 Sofa"
+  }
 }
 
 describe("the pictures of the guides", () => {
@@ -62,16 +67,16 @@ describe("the pictures of the guides", () => {
           assert.strictEqual(done.status, 200, done.text)
         }
       }
-      const home = `${service.url}/dashboard/${merchant}/devnet`
       for (const name of pictureNames) {
-        const { path, visitor } = pictures[name]
+        const { path, title, visitor } = pictures[name]
         const link = yield* loginLink({ service, directory, merchant })
         const { page } = yield* openPage(yield* openContext(visitor))
         yield* Effect.promise(async () => {
           await page.goto(link)
           await page.getByRole("button", { name: "Continue" }).click()
           await page.getByRole("heading", { name: "Overview" }).waitFor()
-          await page.goto(`${home}${path(sofa)}`)
+          await page.goto(`${new URL(link).origin}/dashboard/${merchant}/devnet${path(sofa)}`)
+          await page.getByRole("heading", { name: title, level: 1 }).waitFor()
           await page.waitForLoadState("networkidle")
           const session = await page.context().newCDPSession(page)
           const { data } = await session.send("Page.captureScreenshot", { format: "webp", quality: 70 })

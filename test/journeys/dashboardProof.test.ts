@@ -108,6 +108,7 @@ it.live(
       const again = yield* see(owner, proof)
       assert.strictEqual(again.status, 200)
       assert.include(again.text, "Is it still you?")
+      assert.match(again.text, /\/dashboard\/assets\/sign-\w+\.js/, "the script that asks wallets")
       assert.include(again.text, `value="${home}/limits"`)
 
       // Nobody is proved by nothing, by an invented answer, or from another site.

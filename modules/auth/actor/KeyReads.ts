@@ -73,20 +73,20 @@ export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: 
 
 /** See `Keys.usable`. Each maker of keys with such ids is looked up once. */
 export const usableKeys = Effect.fnUntraced(function*(context: KeyContext, ids: ReadonlyArray<string>) {
-  const plainId = (id: string) => id.split(" ", 1)[0]!
+  const keyIdOf = (id: string) => id.split(" ", 1)[0]!
   const makerName = ({ makerPerson, merchantId }: KeyState) => `${merchantId} ${makerPerson}`
-  const found = yield* context.repo.usable([...new Set(ids.map(plainId))], yield* nowSeconds)
+  const found = yield* context.repo.usable([...new Set(ids.map(keyIdOf))], yield* nowSeconds)
   const keys = new Map(found.map((key) => [key.id, key]))
-  const bound = ids.flatMap((id) => id === plainId(id) ? [] : keys.get(plainId(id)) ?? [])
+  const keysWithAuthority = ids.flatMap((id) => id === keyIdOf(id) ? [] : keys.get(keyIdOf(id)) ?? [])
   const makers = new Map(
     yield* Effect.forEach(
-      new Map(bound.map((key) => [makerName(key), key])),
+      new Map(keysWithAuthority.map((key) => [makerName(key), key])),
       ([name, key]) => Effect.map(makerOf(context, key), (maker) => [name, maker] as const),
       { concurrency: 8 }
     )
   )
   return ids.filter((id) => {
-    const key = keys.get(plainId(id))
+    const key = keys.get(keyIdOf(id))
     if (key === undefined || id === key.id) return key !== undefined
     const maker = makers.get(makerName(key))
     return maker != null && id === keyWithAuthority(key.id, { ...key, role: maker.role })

@@ -26,7 +26,7 @@ export const changedLines = (before: BatchState, after: BatchState): ReadonlyArr
   )
 
 /** A line that shows another transaction than before, none among them, or that is released. */
-const isOtherwise = (line: LineState, before: LineState | undefined): boolean =>
+const isNewsForRefund = (line: LineState, before: LineState | undefined): boolean =>
   before !== undefined && (line.txHash !== before.txHash || (line.status === "released" && line !== before))
 
 /**
@@ -40,17 +40,17 @@ export const changedRefunds = Effect.fnUntraced(function*(
 ): Effect.fn.Return<ReadonlyArray<Write>> {
   const changed = after.lines.flatMap((line, place) => {
     const previous = before.lines[place]
-    return isOtherwise(line, previous) ? [{ line, isMoved: line.txHash !== previous?.txHash }] : []
+    return isNewsForRefund(line, previous) ? [{ line, isTransactionChanged: line.txHash !== previous?.txHash }] : []
   })
   const byRefund = new Map(changed.map((each) => [each.line.refundId, each]))
-  const held = yield* refunds.findAll(changed.flatMap(({ line }) => line.refundId ?? []))
-  return held.flatMap((refund) => {
-    const { isMoved, line: { status, txHash } } = byRefund.get(refund.id)!
+  const lineRefunds = yield* refunds.findAll(changed.flatMap(({ line }) => line.refundId ?? []))
+  return lineRefunds.flatMap((refund) => {
+    const { isTransactionChanged, line: { status, txHash } } = byRefund.get(refund.id)!
     if (refund.batch?.id !== after.id) return []
     // One that failed with its payment is not sent, and only has to be free.
-    const shown = isMoved && refund.status === "processing" ? txHash : refund.txHash
-    if (status !== "released" && shown === refund.txHash) return []
-    return [seenWrite(refund, shown, status === "released" ? null : refund.batch, after.updatedAt)]
+    const refundTxHash = isTransactionChanged && refund.status === "processing" ? txHash : refund.txHash
+    if (status !== "released" && refundTxHash === refund.txHash) return []
+    return [seenWrite(refund, refundTxHash, status === "released" ? null : refund.batch, after.updatedAt)]
   })
 })
 

@@ -54,6 +54,7 @@ const make = Effect.gen(function*() {
   const { origin, pathname } = new URL(publicUrl)
   const base = pathname === "/" ? "" : pathname
   const headers = headersOf(origin)
+  const nameAddress = nameAddressOf(publicUrl)
   const cookies = sessionCookies(origin)
   const style = yield* Effect.flatMap(stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
   const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
@@ -85,7 +86,9 @@ const make = Effect.gen(function*() {
   return {
     origin,
     base,
-    nameAddress: nameAddressOf(publicUrl),
+    /** The address where browsers know passkeys; null: the page is open there, or the service has a name. */
+    nameAddressFor: ({ headers: sent }: HttpServerRequest.HttpServerRequest): string | null =>
+      nameAddress === null || sent["host"] === new URL(nameAddress).host ? null : nameAddress,
     assets,
     files,
     headers,

@@ -42,46 +42,46 @@ export const signInHandlers = Operations.group(
       ),
       headers: frames.headers
     }))
-    const { base, cookies, nameAddress, origin } = frames
+    const { base, cookies, nameAddressFor, origin } = frames
 
     const sessionOf = (request: Request) => {
       const token = request.cookies[cookies.read]
       return token === undefined || token === "" ? Effect.succeed(null) : sessions.find(token)
     }
 
-    const viewOf = (next: string | null, error: PublicError | null): SignInView => ({
+    const viewOf = (request: Request, next: string | null, error: PublicError | null): SignInView => ({
       texts: en,
       base,
       next: destinationOf(next, base),
       error,
-      nameAddress
+      nameAddress: nameAddressFor(request)
     })
 
     const showSignIn = (request: Request, next: string | null, error: PublicError | null) =>
       frames.send(
         request,
-        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(next, error)), true),
+        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(request, next, error)), true),
         error === null ? 200 : statusOf(error.code)
       )
 
     const showProof = (request: Request, next: string | null, error: PublicError | null) =>
       frames.send(
         request,
-        plainPage(en, en.signIn.againTitle, frames.assets, proofBody(viewOf(next, error))),
+        plainPage(en, en.signIn.againTitle, frames.assets, proofBody(viewOf(request, next, error)), true),
         error === null ? 200 : statusOf(error.code)
       )
 
     const showLink = (request: Request, next: string | null, error: PublicError | null) =>
       frames.send(
         request,
-        plainPage(en, en.signIn.linkTitle, frames.assets, linkBody(viewOf(next, error))),
+        plainPage(en, en.signIn.linkTitle, frames.assets, linkBody(viewOf(request, next, error))),
         error === null ? 200 : statusOf(error.code)
       )
 
     const showInvitation = (request: Request, error: PublicError | null) =>
       frames.send(
         request,
-        plainPage(en, en.team.joinTitle, frames.assets, invitationBody(viewOf(null, error))),
+        plainPage(en, en.team.joinTitle, frames.assets, invitationBody(viewOf(request, null, error))),
         error === null ? 200 : statusOf(error.code)
       )
 

@@ -31,20 +31,20 @@ interface Request {
 
 type Words = WalletFault | "asking" | "step" | "waiting" | "account" | "given" | "failed" | "sent"
 
-/** Milliseconds between two looks at what became of calls, and how many looks. */
-const lookMillis = 1_000
-const mostLooks = 900
+/** Milliseconds between two questions to the wallet what became of calls, and how many there are at most. */
+const pollMillis = 1_000
+const maximumPolls = 900
 
 const isHash = (text: unknown): text is string => typeof text === "string" && /^0x[0-9a-f]{64}$/i.test(text)
 
-const rest = () => new Promise((resolve) => setTimeout(resolve, lookMillis))
+const pause = () => new Promise((resolve) => setTimeout(resolve, pollMillis))
 
-/** Asks until there is an answer, or nobody waits for it any more. */
-const lookFor = async <A>(look: () => Promise<A | undefined>): Promise<A | undefined> => {
-  for (let looks = 0; looks < mostLooks; looks++) {
-    const found = await look()
+/** Asks until there is an answer, or {@link maximumPolls} times. */
+const poll = async <A>(ask: () => Promise<A | undefined>): Promise<A | undefined> => {
+  for (let polls = 0; polls < maximumPolls; polls++) {
+    const found = await ask()
     if (found !== undefined) return found
-    await rest()
+    await pause()
   }
   return undefined
 }
@@ -55,14 +55,22 @@ const outcomeOf = async (wallet: Provider, hash: string): Promise<boolean | unde
   return receipt ? Number(receipt.status) === 1 : undefined
 }
 
+const storageKey = (id: string): string => `tillwire_sent_${id}`
+
 /** Transactions that were sent for an export, in the order of its calls: one that broke off goes on where it was. */
-const sentFor = (id: string, hashes?: ReadonlyArray<string>): ReadonlyArray<string> => {
+const readSentHashes = (id: string): ReadonlyArray<string> => {
   try {
-    if (hashes) localStorage[`tillwire_sent_${id}`] = JSON.stringify(hashes)
-    return JSON.parse(localStorage[`tillwire_sent_${id}`] ?? "[]")
+    return JSON.parse(localStorage[storageKey(id)] ?? "[]")
   } catch {
-    return hashes ?? []
+    return []
   }
+}
+
+/** A browser that stores nothing asks for all calls again, which the contract refuses to pay twice. */
+const saveSentHashes = (id: string, hashes: ReadonlyArray<string>): void => {
+  try {
+    localStorage[storageKey(id)] = JSON.stringify(hashes)
+  } catch { /* see above */ }
 }
 
 /** The account that signs: the one of the export, or the first where anybody may. */
@@ -73,7 +81,7 @@ const accountFor = async (wallet: Provider, { from }: Request): Promise<string |
 }
 
 /** Errors of EIP-5792 after which it is of no use to ask for the calls one by one: the person said no, or it has them. */
-const endsThere = (error: any): boolean => walletFault(error) === "declined" || error?.code === 5720
+const isTerminalError = (error: any): boolean => walletFault(error) === "declined" || error?.code === 5720
 
 // oxlint-disable-next-line max-lines-per-function -- the state of one press, and what shows it
 export const startBatchSigning = (): void => {
@@ -91,7 +99,7 @@ export const startBatchSigning = (): void => {
     box.textContent = note
   }
 
-  const say = (text: string, kind: "good" | "warn" | "") => {
+  const showMessage = (text: string, kind: "good" | "warn" | "") => {
     note = text
     tone = kind
     showNote()
@@ -117,14 +125,14 @@ export const startBatchSigning = (): void => {
       const sent = await wallet.request({ method: "wallet_sendCalls", params: JSON.parse(payload) })
       return String(sent?.id ?? sent)
     } catch (error) {
-      if (endsThere(error)) throw error
+      if (isTerminalError(error)) throw error
       return undefined
     }
   }
 
   /** The last transaction of calls that were taken together, once a block has it; a wallet may not be able to say. */
   const lastHash = (wallet: Provider, id: string) =>
-    lookFor(async () => {
+    poll(async () => {
       const found = await wallet.request({ method: "wallet_getCallsStatus", params: [id] }).catch(() => undefined)
       if (Number(found?.status) >= 400) throw { code: "failed" }
       return found?.receipts?.at(-1)?.transactionHash as string | undefined
@@ -138,7 +146,7 @@ export const startBatchSigning = (): void => {
     { calls, id }: Request,
     onStep: (step: number, isAsked: boolean) => void
   ): Promise<string> => {
-    const hashes = [...sentFor(id)]
+    const hashes = [...readSentHashes(id)]
     for (const [index, { data, to, value }] of calls.entries()) {
       const known = hashes[index]
       const isSent = known !== undefined && await outcomeOf(wallet, known).catch(() => undefined) !== false
@@ -148,20 +156,20 @@ export const startBatchSigning = (): void => {
         const hash = await wallet.request({ method: "eth_sendTransaction", params: [{ from, to, value, data }] })
         if (!isHash(hash)) throw {}
         hashes[index] = hash
-        sentFor(id, hashes)
+        saveSentHashes(id, hashes)
       }
       if (index + 1 === calls.length) break
       onStep(index + 1, false)
-      if (await lookFor(() => outcomeOf(wallet, hashes[index]!)) !== true) throw { code: "failed" }
+      if (await poll(() => outcomeOf(wallet, hashes[index]!)) !== true) throw { code: "failed" }
     }
     return hashes.at(-1)!
   }
 
-  const press = async (list: HTMLElement, wallet: BrowserWallet) => {
+  const signWith = async (list: HTMLElement, wallet: BrowserWallet) => {
     const form = list.closest("form")!
     const texts: Record<Words, string> = JSON.parse(list.dataset["words"]!)
     const tell = (key: Words, more: Readonly<Record<string, string | number>> = {}) =>
-      say(
+      showMessage(
         texts[key].replace(/\{(\w+)\}/g, (_, name: string) => name === "wallet" ? nameOf(wallet) : String(more[name])),
         key === "sent" ? "good" : key === "asking" || key === "step" || key === "waiting" ? "" : "warn"
       )
@@ -169,19 +177,21 @@ export const startBatchSigning = (): void => {
     busyWallet = wallet
     try {
       const answer = await post(form, { action: "export", format: "eip5792" })
-      const given = answer?.querySelector<HTMLElement>("[data-payload]")
-      if (!given) return say(answer?.querySelector("[role=alert]")?.textContent ?? texts.unknown, "warn")
-      const payload = given.textContent!
+      const exportElement = answer?.querySelector<HTMLElement>("[data-payload]")
+      if (!exportElement) {
+        return showMessage(answer?.querySelector("[role=alert]")?.textContent ?? texts.unknown, "warn")
+      }
+      const payload = exportElement.textContent!
       const [request] = JSON.parse(payload) as [Request]
       const { chainId } = request
-      const add = given.dataset["add"]
+      const add = exportElement.dataset["add"]
       const chain: WantedChain = { chainId, ...add ? { add: JSON.parse(add) as object } : {} }
       const { provider } = wallet
       const account = await accountFor(provider, request)
       if (!account) return tell("account", { account: request.from! })
       await switchTo(provider, chain)
       tell("asking")
-      const hasOwn = sentFor(request.id).length > 0
+      const hasOwn = readSentHashes(request.id).length > 0
       const id = hasOwn ? undefined : await sendTogether(provider, payload)
       const hash = id === undefined
         ? await sendOneByOne(
@@ -203,7 +213,7 @@ export const startBatchSigning = (): void => {
 
   const add = (list: HTMLElement, more: ReadonlyArray<BrowserWallet>) => {
     const { pay } = JSON.parse(list.dataset["words"]!)
-    list.append(...more.map((wallet) => walletItem(wallet, pay, (pressed) => press(list, pressed))))
+    list.append(...more.map((wallet) => walletItem(wallet, pay, (pressed) => signWith(list, pressed))))
     list.hidden = !list.firstChild
   }
 

@@ -1,11 +1,7 @@
 /** Whether a form comes from a page of our own: reads headers only. */
-import { isLocalPage } from "../../../schemas/Web.ts"
+import { isLocalPage, ownOriginsOf } from "../../../schemas/Web.ts"
 
 type RequestHeaders = Readonly<Record<string, string | undefined>>
-
-/** A service on the own machine is also reached by its name, to which sign-in links lead because passkeys need one. */
-const localNameOf = (origin: string): string =>
-  origin.replace(/^(http:\/\/)(?:127\.0\.0\.1|\[::1\])(?=:|$)/, "$1localhost")
 
 /**
  * Whether a form was sent by a page of the dashboard. Browsers say where a request comes from (Fetch Metadata); those
@@ -13,7 +9,7 @@ const localNameOf = (origin: string): string =>
  */
 export const isFromOwnPage = (headers: RequestHeaders, origin: string): boolean => {
   const { origin: sent, "sec-fetch-site": site } = headers
-  const isOwn = sent === origin || sent === localNameOf(origin)
+  const isOwn = sent !== undefined && ownOriginsOf(origin).has(sent)
   if (sent !== undefined && !isOwn) return false
   return site === undefined ? isOwn : site === "same-origin"
 }

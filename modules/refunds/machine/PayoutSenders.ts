@@ -23,8 +23,8 @@ const refuse = (message: string): PublicError =>
 
 /**
  * Why a transfer from the wallet proves no refund of the merchant; null: it may prove one. A link is proven by a
- * signature. A receiving wallet is not, because anybody can name any address as theirs. So every wallet without a link
- * takes the operator's word, which counts for no wallet that is another merchant's.
+ * signature. A receiving wallet is not, because anybody can name any address as theirs. So the report must name every
+ * wallet that is not linked, and may name none that is another merchant's.
  */
 export const senderRefusal = (
   merchantId: number,

@@ -68,7 +68,7 @@ export const settingsWith = (
   merchant: MerchantState | undefined
 ) => settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] })
 
-/** A merchant's settings as they are stored, and as the members of now see what waits. */
+/** A merchant's settings as they are stored, with the change that waits under the current members. */
 export const loadSettings = Effect.fnUntraced(function*(
   { environments, members: memberDirectory, merchants, repo }: SettingsContext,
   merchantId: number,
@@ -116,12 +116,12 @@ const proposalOf = Effect.fnUntraced(function*(
   { members }: SettingsContext,
   { environment, merchantId, proposal }: ChoicesState,
   before: MerchantSettingsObject,
-  wanted: MerchantSettingsObject,
+  requested: MerchantSettingsObject,
   change: MerchantSettingsChange,
   by: Proposer
 ) {
   const named = environment === "mainnet" ? moneyRulesIn(change) : []
-  const higher = named.length === 0 ? {} : higherLimits(before, wanted)
+  const higher = named.length === 0 ? {} : higherLimits(before, requested)
   const after = proposalAfter(
     proposal,
     { named, higher },
@@ -158,8 +158,8 @@ export const changeOnce = Effect.fnUntraced(function*(
       param: "default_environment"
     })
   }
-  const wanted = settingsWith(environments, applyChange(state.choices, changes), merchant)
-  const { higher, proposal } = yield* proposalOf(context, state, before, wanted, changes, by)
+  const requested = settingsWith(environments, applyChange(state.choices, changes), merchant)
+  const { higher, proposal } = yield* proposalOf(context, state, before, requested, changes, by)
   const choices = applyChange(state.choices, Struct.omit(changes, Struct.keys(higher)))
   const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
   const shown = settingsObject(settings, proposal)
@@ -177,8 +177,8 @@ export const changeOnce = Effect.fnUntraced(function*(
   return shown
 })
 
-/** A word on limits that wait: another person's, or that they are to end. */
-const answerOnce = (
+/** A decision on limits that wait: the approval of another person, or the end of them. */
+const decideOnce = (
   decide: (proposal: LimitsProposal, by: Proposer, now: number) => LimitsProposal | null | PublicError
 ) =>
   Effect.fnUntraced(function*(
@@ -202,10 +202,10 @@ const answerOnce = (
   })
 
 /** `MerchantSettings.approve` and `cancel`, once. */
-export const approveOnce = answerOnce(approveProposal)
-export const cancelOnce = answerOnce(() => null)
+export const approveOnce = decideOnce(approveProposal)
+export const cancelOnce = decideOnce(() => null)
 
-/** Brings limits into force that have waited, or ends them where the members of now did not agree. */
+/** Brings limits into force that have waited, or ends them where the current members do not allow them. */
 export const applyDueOnce = Effect.fnUntraced(function*(
   context: SettingsContext,
   { environment, merchantId }: SettingsOwner

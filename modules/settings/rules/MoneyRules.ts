@@ -71,7 +71,7 @@ export const proposalAfter = (
   return newProposal(id, change, by, members, now)
 }
 
-/** As the members of now see it; null: it ends. */
+/** The proposal under the current members; null: it ends. */
 export const reviewLimits = (proposal: LimitsProposal | null, members: ReadonlyArray<Member>): LimitsProposal | null =>
   proposal === null ? null : reviewProposal(proposal, members, "rules:write")
 

@@ -1,6 +1,6 @@
 /** Who is a member of a merchant in which role, and what becomes of that. Pure. Times are epoch seconds. */
 import type { Member } from "../../../runtime/Members.ts"
-import { allowedFrom, type Consent as Agreement, newConsent, waitSeconds } from "../../../schemas/Proposals.ts"
+import { allowedFrom, type ChangeApproval, newChangeApproval, waitSeconds } from "../../../schemas/Proposals.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { firstOwnerPerson, type Role, roleHas } from "../../../schemas/Roles.ts"
 
@@ -14,7 +14,7 @@ const aloneSeconds = 604_800
 export const maximumMembers = 200
 
 /** What one owner wants of a member, and may not do at once alone: another one must, or the same one after a wait. */
-export interface Proposal extends Agreement {
+export interface Proposal extends ChangeApproval {
   /** The role to come; null: to be removed. */
   readonly role: Role | null
   readonly expiresAt: number
@@ -145,7 +145,7 @@ const isProposedByAnotherOwner = (
 }
 
 const newProposal = ({ by, role }: MemberChange, consent: "second_owner" | "day", now: number): Proposal => ({
-  ...newConsent(by, consent === "second_owner", now),
+  ...newChangeApproval(by, consent === "second_owner", now),
   role,
   expiresAt: now + (consent === "day" ? aloneSeconds : proposalSeconds)
 })

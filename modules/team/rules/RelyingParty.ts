@@ -1,5 +1,7 @@
 /** For whom passkeys sign, and what they sign. Pure. */
 
+import { pageUrlOf } from "../../../schemas/Web.ts"
+
 /** The service as browsers and authenticators know it. */
 export interface RelyingParty {
   /** The host that passkeys are bound to. */
@@ -8,18 +10,11 @@ export interface RelyingParty {
   readonly origin: string
 }
 
-/**
- * The relying party of a public address. Browsers refuse passkeys on IP addresses, so a service that only its own
- * machine reaches is `localhost`.
- */
+/** The relying party of a public address. */
 export const relyingPartyOf = (publicUrl: string): RelyingParty => {
   const { hostname, origin } = new URL(pageUrlOf(publicUrl))
   return { id: hostname, origin }
 }
-
-/** Where people open pages, without `/` at its end. */
-export const pageUrlOf = (publicUrl: string): string =>
-  publicUrl.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=[:/]|$)/, "$1localhost")
 
 /** Seconds for which a challenge may be answered. */
 export const challengeSeconds = 300

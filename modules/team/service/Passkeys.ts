@@ -76,11 +76,18 @@ const unreadable = refused("This is not what a browser answers for a passkey")
 
 const unproved = refused("The passkey does not prove who you are: try again")
 
-/** In this order: in a bundle a package of its own would else run before `reflect-metadata`, which it needs. */
+/** `reflect-metadata` first: in a bundle a package of the other one would else run before it, and fail. */
 const library = Effect.tryPromise({
   try: () => import("reflect-metadata").then(() => import("@simplewebauthn/server")),
-  catch: (cause) => publicError("SERVICE_UNAVAILABLE", { message: `Passkeys cannot be checked here: ${String(cause)}` })
-})
+  catch: (cause) => cause
+}).pipe(
+  Effect.tapError((cause) => Effect.logError("the library that checks passkeys did not load", cause)),
+  Effect.mapError(() =>
+    publicError("SERVICE_UNAVAILABLE", {
+      message: "Passkeys cannot be checked now, and the operator's log says why: sign in by a link meanwhile"
+    })
+  )
+)
 
 export const partyOf = ({ settings }: TeamContext): RelyingParty => relyingPartyOf(settings.publicUrl)
 

@@ -5,6 +5,7 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import { type IdempotentCall, systemMerchant } from "../../../runtime/Commit.ts"
 import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { publicError } from "../../../schemas/Errors.ts"
+import { pageUrlOf } from "../../../schemas/Web.ts"
 import { linkWrite, personWrite, recoveryCodeWrite, triesWrite } from "../repo.ts"
 import {
   endRecoveryCode,
@@ -24,7 +25,6 @@ import {
   secondsToNextTry,
   useLink
 } from "../rules.ts"
-import { pageUrlOf } from "../rules/RelyingParty.ts"
 import { draftFirstOwner, requireMember, waitFactsOf } from "./People.ts"
 import { openSession } from "./Sessions.ts"
 import {

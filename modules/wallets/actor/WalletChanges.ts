@@ -75,7 +75,7 @@ export const makeWalletChanges = (
 ) => {
   const bodyOf = makeBody({ chains, reader })
 
-  /** A wallet that waits, as the members of now see it. */
+  /** A wallet that waits, under the current members. */
   const review = (merchantId: number, proposal: WalletProposal | null) =>
     proposal === null
       ? Effect.succeed(null)
@@ -120,8 +120,8 @@ export const makeWalletChanges = (
       decideAnew()
     )
 
-  /** What takes the place of what: at once, or once it has waited. */
-  const placeOf = Effect.fnUntraced(function*(
+  /** The wallet in force and the one that waits, after a wallet was set. */
+  const replaceWallet = Effect.fnUntraced(function*(
     owner: WalletOwner,
     row: WalletRow,
     wallet: WalletState,
@@ -144,17 +144,17 @@ export const makeWalletChanges = (
       return { wallet: row.wallet, proposal }
     }
     const found = yield* members.list(owner.merchantId)
-    const begun = newProposal(`chg_${yield* uuidV7}`, wallet, by, found, now)
-    return isPublicError(begun) ? yield* begun : { wallet: row.wallet, proposal: begun }
+    const newChange = newProposal(`chg_${yield* uuidV7}`, wallet, by, found, now)
+    return isPublicError(newChange) ? yield* newChange : { wallet: row.wallet, proposal: newChange }
   })
 
-  /** The wallet of now is watched: once it has an owner, whose its addresses are is read from there. */
+  /** Watches the current wallet, because its addresses are attributed to a merchant through its owner. */
   const watchCurrent = Effect.fnUntraced(function*(owner: WalletOwner) {
     const found = yield* current(owner)
     if (found !== null) yield* chains.watchWallet(found, owner.family)
   })
 
-  /** Puts a wallet in the place of another that has waited, or ends it where the members of now did not agree. */
+  /** Puts a wallet in the place of another that has waited, or ends it where the current members do not allow it. */
   const applyDueChange = Effect.fnUntraced(function*(owner: WalletOwner) {
     const call = { by: { credential: timerActor, person: null }, cause: noCause, reply: () => undefined }
     yield* change<void>(owner, call, ({ proposal, wallet }) =>
@@ -186,5 +186,5 @@ export const makeWalletChanges = (
         : Effect.succeed({ wallet, proposal: null, result: undefined })
     })
 
-  return { approve, bodyOf, cancel, change, placeOf, review, applyDueChange, watchCurrent }
+  return { approve, bodyOf, cancel, change, replaceWallet, review, applyDueChange, watchCurrent }
 }

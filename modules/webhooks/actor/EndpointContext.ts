@@ -11,7 +11,7 @@ import {
   type IdempotentCall,
   type Write
 } from "../../../runtime/Commit.ts"
-import { environmentOfBoth, objectionToRight } from "../../../runtime/Rights.ts"
+import { environmentOfBoth, objectionToRight } from "../../../schemas/Authorization.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
 import type { Settings } from "../../../runtime/Settings.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"

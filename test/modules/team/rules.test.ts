@@ -39,8 +39,9 @@ import {
   useLink,
   withConsent
 } from "../../../modules/team/rules.ts"
-import { formChallenge, pageUrlOf, readChallenge, relyingPartyOf } from "../../../modules/team/rules/RelyingParty.ts"
+import { formChallenge, readChallenge, relyingPartyOf } from "../../../modules/team/rules/RelyingParty.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
+import { pageUrlOf } from "../../../schemas/Web.ts"
 import { freshProofSeconds, moneyWaitSeconds, Role, waitsForMoney } from "../../../schemas/Roles.ts"
 
 const day = 86_400

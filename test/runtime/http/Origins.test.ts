@@ -48,5 +48,12 @@ describe("origins", () => {
       ),
       [true, true, false, false, false, false]
     )
+    const isAllowedHere = makeOriginCheck("http://127.0.0.1:8080", [])
+    assert.deepStrictEqual(
+      ["http://127.0.0.1:8080", "http://localhost:8080", "http://localhost:8081", "http://localhost"].map(
+        isAllowedHere
+      ),
+      [true, true, false, false]
+    )
   })
 })

@@ -5,7 +5,7 @@
 import { makeReader } from "./Fragment.ts"
 import { morph } from "./Morph.ts"
 
-/** Milliseconds: between two looks at least, without a socket, and for an answer. */
+/** Milliseconds: between two refreshes at least, between them without a socket, and for an answer. */
 const pauseMillis = 1_000
 const pollMillis = 15_000
 const answerMillis = 10_000
@@ -13,12 +13,12 @@ const answerMillis = 10_000
 /** Milliseconds without a frame after which a socket counts as lost: two heartbeats of 25 s and some. */
 const silenceMillis = 60_000
 
-/** Milliseconds between two sentences for whoever listens. */
-const speechMillis = 5_000
+/** Milliseconds between two announcements to screen readers. */
+const announcePauseMillis = 5_000
 
 const stateOf = (main: Element): string => main.querySelector(".head .chip")?.textContent ?? ""
 
-export const startFollowing = (): void => {
+export const startLiveUpdates = (): void => {
   const main = document.getElementById("main")
   const [live, offline] = [document.getElementById("live"), document.getElementById("offline")]
   const types = main?.dataset["follow"]
@@ -28,23 +28,23 @@ export const startFollowing = (): void => {
   address.searchParams.delete("notice")
   address.hash = ""
   const path = address.pathname + address.search
-  let lookedAt = 0
-  let spokeAt = -speechMillis
-  let spoken = stateOf(main)
-  let speech: ReturnType<typeof setTimeout> | undefined
-  let isOver = false
-  let isWanted = false
+  let refreshedAt = 0
+  let announcedAt = -announcePauseMillis
+  let announcedState = stateOf(main)
+  let announceTimer: ReturnType<typeof setTimeout> | undefined
+  let hasSessionEnded = false
+  let isRefreshPending = false
   let timer: ReturnType<typeof setTimeout> | undefined
   let poll: ReturnType<typeof setInterval> | undefined
   let failures = 0
 
-  /** Says the state of now: of several within {@link speechMillis} only the last one is told. */
-  const speak = () => {
-    speech = undefined
-    if (stateOf(main) === spoken) return
-    spoken = stateOf(main)
-    spokeAt = performance.now()
-    live.textContent = `${main.querySelector("h1")?.textContent ?? ""}: ${spoken}`
+  /** Announces the current state: of several within {@link announcePauseMillis} only the last one. */
+  const announceState = () => {
+    announceTimer = undefined
+    if (stateOf(main) === announcedState) return
+    announcedState = stateOf(main)
+    announcedAt = performance.now()
+    live.textContent = `${main.querySelector("h1")?.textContent ?? ""}: ${announcedState}`
   }
 
   const show = (text: string) => {
@@ -52,15 +52,17 @@ export const startFollowing = (): void => {
     if (!next) return false
     morph(main, next)
     document.dispatchEvent(new Event("dashboard:change"))
-    if (stateOf(main) !== spoken) speech ??= setTimeout(speak, Math.max(0, spokeAt + speechMillis - performance.now()))
+    if (stateOf(main) !== announcedState) {
+      announceTimer ??= setTimeout(announceState, Math.max(0, announcedAt + announcePauseMillis - performance.now()))
+    }
     return true
   }
 
-  const look = async () => {
+  const refresh = async () => {
     timer = undefined
-    isWanted = document.hidden
-    if (isWanted || isOver) return
-    lookedAt = performance.now()
+    isRefreshPending = document.hidden
+    if (isRefreshPending || hasSessionEnded) return
+    refreshedAt = performance.now()
     try {
       const answer = await fetch(path, {
         headers: { accept: "text/html+fragment" },
@@ -69,21 +71,21 @@ export const startFollowing = (): void => {
         signal: AbortSignal.timeout(answerMillis)
       })
       // The session has ended: asking again is of no use.
-      isOver = answer.type === "opaqueredirect"
+      hasSessionEnded = answer.type === "opaqueredirect"
       offline.hidden = answer.ok && show(await answer.text())
     } catch {
       offline.hidden = false
     }
   }
 
-  /** Looks now, or when a second has passed since the last look. */
-  const want = () => {
-    timer ??= setTimeout(look, Math.max(20, lookedAt + pauseMillis - performance.now()))
+  /** Refreshes now, or when {@link pauseMillis} have passed since the last time. */
+  const scheduleRefresh = () => {
+    timer ??= setTimeout(refresh, Math.max(20, refreshedAt + pauseMillis - performance.now()))
   }
 
   const connectLater = () => {
-    poll ??= setInterval(want, pollMillis)
-    if (isOver) return
+    poll ??= setInterval(scheduleRefresh, pollMillis)
+    if (hasSessionEnded) return
     setTimeout(connect, Math.min(30_000, 500 * 2 ** failures++) * (0.75 + Math.random() / 2))
   }
 
@@ -98,9 +100,9 @@ export const startFollowing = (): void => {
         clearInterval(poll)
         poll = undefined
         // What happened before the socket was there came by no event.
-        want()
+        scheduleRefresh()
         // Depths of payments and approvals of refunds are told by no event: a heartbeat every 25 s looks for them.
-      } else if (frame.object === "event" || frame.type === "heartbeat") want()
+      } else if (frame.object === "event" || frame.type === "heartbeat") scheduleRefresh()
     })
     socket.addEventListener("close", () => {
       clearTimeout(silence)
@@ -120,7 +122,7 @@ export const startFollowing = (): void => {
   }
 
   document.addEventListener("visibilitychange", () => {
-    if (!document.hidden && isWanted) want()
+    if (!document.hidden && isRefreshPending) scheduleRefresh()
   })
   connect()
 }
