@@ -973,6 +973,7 @@ CREATE TABLE ledger_entries (
   units numeric(78,0) NOT NULL,
   usd_millis bigint NOT NULL,
   created_at bigint NOT NULL,
+  payment_id uuid,
   CONSTRAINT ledger_entries_check CHECK ((((kind = 'booked'::text) AND (step = 1)) OR ((kind = ANY (ARRAY['posted'::text, 'voided'::text])) AND (step = 2)))),
   CONSTRAINT ledger_entries_check1 CHECK ((credit <> debit)),
   CONSTRAINT ledger_entries_pkey PRIMARY KEY (merchant_id, transaction_id, step, line),
@@ -998,6 +999,8 @@ CREATE INDEX balance_transactions_by_source ON public.balance_transactions USING
 CREATE INDEX balance_transactions_newest ON public.balance_transactions USING btree (merchant_id, environment, type, booked_micros, id);
 
 CREATE INDEX invoice_payments_unbooked ON public.invoice_payments USING btree (id) WHERE ((balance_transaction_id IS NULL) AND (status <> 'reverted'::text));
+
+CREATE INDEX ledger_entries_without_payment ON public.ledger_entries USING btree (merchant_id, environment, created_at) WHERE ((payment_id IS NULL) AND (starts_with(debit, 'chain:'::text) OR starts_with(credit, 'chain:'::text)));
 
 -- modules/links
 

@@ -14,6 +14,7 @@ import {
   type AccountBalance,
   type BookOwner,
   type Group,
+  isChainAccount,
   type Postings,
   settledAccount,
   settledEnd,
@@ -67,7 +68,8 @@ export const bookingWrites = (
         asset: entry.asset,
         units: entry.units.toString(),
         usd_millis: entry.usdMillis.toString(),
-        created_at: group.createdAt
+        created_at: group.createdAt,
+        payment_id: isChainAccount(entry.debit) || isChainAccount(entry.credit) ? group.paymentId : null
       }
     }))
   )

@@ -46,10 +46,11 @@ const fill = Effect.gen(function*() {
     SELECT 1, 'bt_' || n, 1, 'devnet', 'payment', true, 5000, 5000, 'base:0xusdc', 5000000, 'invoice_payment',
       payment_id::text, at * 1000000 FROM paid`
   yield* sql`INSERT INTO ledger_entries (merchant_id, transaction_id, step, line, version, environment, kind, debit, credit,
-      asset, units, usd_millis, created_at)
+      asset, units, usd_millis, created_at, payment_id)
     SELECT 1, 'bt_' || n, step, 1, 1, 'devnet', CASE step WHEN 1 THEN 'booked' ELSE 'posted' END,
       CASE step WHEN 1 THEN 'chain:wallet' ELSE 'merchant_pending' END,
-      CASE step WHEN 1 THEN 'merchant_pending' ELSE 'merchant_available' END, 'base:0xusdc', 5000000, 5000, at
+      CASE step WHEN 1 THEN 'merchant_pending' ELSE 'merchant_available' END, 'base:0xusdc', 5000000, 5000, at,
+      CASE step WHEN 1 THEN payment_id END
     FROM paid, (VALUES (1), (2)) s (step)`
   yield* sql`UPDATE invoice_payments SET amount = 4999 WHERE tx_hash = '0x77'`
   yield* sql.unsafe("VACUUM ANALYZE")

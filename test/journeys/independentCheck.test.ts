@@ -149,7 +149,7 @@ it.live(
       const transactionOf = sql`SELECT balance_transaction_id FROM invoice_payments WHERE invoice_id = ${paid.id}::uuid`
       // A doubled credit: the same payment is booked twice.
       yield* sql`INSERT INTO ledger_entries SELECT merchant_id, transaction_id, step, line + 1, version, environment, kind,
-      debit, credit, asset, units, usd_millis, created_at FROM ledger_entries
+      debit, credit, asset, units, usd_millis, created_at, payment_id FROM ledger_entries
       WHERE step = 1 AND transaction_id = (${transactionOf})`
       const doubled = yield* checked()
       assert.isTrue(doubled.findings.some((each) => /the books have/.test(each)), doubled.findings.join("\n"))

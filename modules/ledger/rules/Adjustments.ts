@@ -73,6 +73,7 @@ export const bookAdjustment = (adjustment: Adjustment): Postings => {
       transactionId,
       kind: "booked",
       createdAt: now,
+      paymentId: null,
       entries: isGain
         ? [entry(account, accounts.adjustments), entry(accounts.adjustments, accounts.available)]
         : [...losses(), entry(accounts.adjustments, account)]

@@ -41,8 +41,13 @@ export interface Group {
   readonly transactionId: string
   readonly kind: "booked" | "posted" | "voided"
   readonly createdAt: number
+  /** The payment whose money it moves; null: other money. */
+  readonly paymentId: string | null
   readonly entries: ReadonlyArray<Entry>
 }
+
+/** The payment that an object is; null: it is none. */
+export const paymentIdOf = ({ id, object }: Source): string | null => object === "invoice_payment" ? id : null
 
 /** What is booked in one commit. */
 export interface Postings {
@@ -115,6 +120,7 @@ const arrive = (position: Position, from: string, { idOf, now, source }: Cause):
         transactionId: id,
         kind: "booked",
         createdAt: now,
+        paymentId: paymentIdOf(source),
         entries: [entryOf(position, from, position.account)]
       }]
     }
@@ -125,7 +131,8 @@ const arrive = (position: Position, from: string, { idOf, now, source }: Cause):
 const leave = (position: Position, transactionId: string, { idOf, now, source }: Cause): Postings => {
   const entries = [entryOf(position, position.account, chainAccount(position.wallet))]
   if (position.account === accounts.pending) {
-    return { transactions: [], groups: [{ transactionId, kind: "voided", createdAt: now, entries }] }
+    const paymentId = paymentIdOf(source)
+    return { transactions: [], groups: [{ transactionId, kind: "voided", createdAt: now, paymentId, entries }] }
   }
   const type = isMerchants(position) ? "payment_reversal" : "suspense"
   // Of an object that leaves suspense and comes back to it in one change there are two transactions of that type.
@@ -143,7 +150,7 @@ const leave = (position: Position, transactionId: string, { idOf, now, source }:
       reverses: transactionId,
       createdAt: now
     }],
-    groups: [{ transactionId: id, kind: "booked", createdAt: now, entries }]
+    groups: [{ transactionId: id, kind: "booked", createdAt: now, paymentId: paymentIdOf(source), entries }]
   }
 }
 
@@ -164,7 +171,8 @@ export const move = (before: BookedPosition, after: Position | null, cause: Caus
   if (hasSameValue(from, after)) {
     if (from.account === accounts.pending && after.account === accounts.available) {
       const entries = [entryOf(from, from.account, after.account)]
-      const group: Group = { transactionId, kind: "posted", createdAt: cause.now, entries }
+      const paymentId = paymentIdOf(cause.source)
+      const group: Group = { transactionId, kind: "posted", createdAt: cause.now, paymentId, entries }
       return { booking: { transactions: [], groups: [group] }, transactionId }
     }
     if (!isMerchants(from)) return arrive(after, from.account, cause)

@@ -150,7 +150,7 @@ const transactionOf = (
     source: { object: "refund", id: refund.id },
     createdAt: now
   }
-  const group: Group = { transactionId: id, kind: "booked", createdAt: now, entries }
+  const group: Group = { transactionId: id, kind: "booked", createdAt: now, paymentId: null, entries }
   return { id, transactions: [transaction], groups: [group] }
 }
 
@@ -232,7 +232,7 @@ const pay = (
     ]
   const paid: Postings = {
     transactions: [],
-    groups: [{ transactionId, kind: "posted", createdAt: input.now, entries: payout }]
+    groups: [{ transactionId, kind: "posted", createdAt: input.now, paymentId: null, entries: payout }]
   }
   if (refund.fee === 0n) return paid
   const entries = fees.filter(({ units, usdMillis }) => units > 0n || usdMillis > 0n)
@@ -320,6 +320,7 @@ export const bookEarlierRefund = (
       transactionId: id,
       kind: "booked",
       createdAt: now,
+      paymentId: payment.id,
       entries: [{ ...share, debit: share.account, credit: chainAccount(share.wallet) }]
     }]
   }

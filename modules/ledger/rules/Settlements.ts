@@ -10,7 +10,7 @@ import type { Environment } from "../../../schemas/Network.ts"
 import type { PaymentSettlement, PaymentState } from "../../invoices/plugin.ts"
 import { assetOf, type BookOwner, type Entry, unknownWallet } from "./Accounts.ts"
 import type { Cause, Postings } from "./Moves.ts"
-import { nothingBooked } from "./Moves.ts"
+import { nothingBooked, paymentIdOf } from "./Moves.ts"
 import type { AccountBalance, AssetToken } from "./Wire.ts"
 import { tokenText } from "./Wire.ts"
 
@@ -119,7 +119,7 @@ export const bookSettlement = (
       reverses: null,
       createdAt: now
     }],
-    groups: [{ transactionId: id, kind: "booked", createdAt: now, entries }]
+    groups: [{ transactionId: id, kind: "booked", createdAt: now, paymentId: paymentIdOf(source), entries }]
   }
 }
 

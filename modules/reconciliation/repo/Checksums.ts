@@ -28,21 +28,11 @@ const readSlice = (row: SliceRow): SliceSum => ({
 })
 
 export const makeChecksums = (sql: SqlClient.SqlClient) => {
-  const {
-    hashOf,
-    idOfSource,
-    isIntoWallet,
-    isOutOfWallet,
-    isReceived,
-    sliceOfBytes,
-    sliceOfId,
-    unmatchedOf
-  } = fragmentsOf(sql)
+  const { hashOf, receivedOf, sliceOfBytes, unmatchedOf } = fragmentsOf(sql)
   const isIn = (moment: Statement.Fragment, { from, to }: Span) => sql`${moment} >= ${from} AND ${moment} < ${to}`
   const around = ({ from, to }: Span): Span => ({ from: from - marginSeconds, to: to + marginSeconds })
   /** The same number for the same payment, by the first six bytes of its id: the others tell the kind of the id as well. */
   const hashOfBytes = (bytes: Statement.Fragment) => sql`hashtextextended(encode(substr(${bytes}, 1, 6), 'hex'), 0)`
-  const hashOfId = (id: Statement.Fragment) => sql`hashtextextended(substr(${id}, 1, 8) || substr(${id}, 10, 4), 0)`
 
   /** Transfers on their chains, by the times of their blocks. Those of a token that is in no list are compared. */
   const ofChain = ({ environment, merchantId }: BookOwner, span: Span) =>
@@ -66,23 +56,16 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
   /** Money that came by the books, by when it was booked. What left its chain again is compared. */
   const ofLedger = (owner: BookOwner, span: Span) =>
     sql<SliceRow & { readonly usd_checksum: string }>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
-      SELECT slice, asset, is_in_period, count(*) FILTER (WHERE units > 0) AS count, sum(units)::text AS units,
+      SELECT ${sliceOfBytes(sql`source_bytes`)} AS slice, asset, is_in_period,
+        count(*) FILTER (WHERE units > 0) AS count, sum(units)::text AS units,
         sum(hash_numeric_extended(units, hash))::text AS checksum,
-        coalesce(sum(hashint8extended(usd_millis, hash)) FILTER (WHERE is_counted), 0)::text AS usd_checksum,
-        bool_or(has_left) AS needs_comparison
+        coalesce(sum(hashint8extended(usd_millis, hash)) FILTER (WHERE starts_with(credit, 'merchant_')), 0)::text
+          AS usd_checksum,
+        bool_or(starts_with(credit, 'chain:')) AS needs_comparison
       FROM (
-        SELECT ${sliceOfId(sql`id`)} AS slice, ${hashOfId(sql`id`)} AS hash, asset, is_in_period, units, usd_millis,
-          is_counted, has_left
-        FROM (
-          SELECT ${idOfSource} AS id, e.asset, ${isIn(sql`e.created_at`, span)} AS is_in_period, e.units, e.usd_millis,
-            starts_with(e.credit, 'merchant_') AS is_counted, ${isOutOfWallet} AS has_left
-          FROM ledger_entries e
-          JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
-          LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
-          WHERE e.merchant_id = ${owner.merchantId} AND e.environment = ${owner.environment}
-            AND ${isIn(sql`e.created_at`, around(span))} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
-          OFFSET 0
-        ) e OFFSET 0
+        SELECT *, ${isIn(sql`created_at`, span)} AS is_in_period, ${hashOfBytes(sql`source_bytes`)} AS hash
+        FROM (${receivedOf(owner, around(span))} OFFSET 0) r
+        OFFSET 0
       ) e GROUP BY 1, 2, 3`.pipe(
       readInFull(sql),
       Effect.orDie,

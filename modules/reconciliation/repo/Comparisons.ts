@@ -133,19 +133,7 @@ const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
  * `differingSlices` leaves out has none.
  */
 export const comparisonsOf = (sql: SqlClient.SqlClient) => {
-  const {
-    hashOf,
-    idOfSource,
-    isIntoWallet,
-    isOutOfWallet,
-    isReceived,
-    movedUnits,
-    movedUsd,
-    sliceOfBytes,
-    sliceOfId,
-    unmatchedOf,
-    uuidOfHash
-  } = fragmentsOf(sql)
+  const { hashOf, receivedOf, sliceOfBytes, unmatchedOf, uuidOfHash } = fragmentsOf(sql)
 
   return (owner: BookOwner, span: Span, slices: ReadonlyArray<number>) => {
     const { environment, merchantId } = owner
@@ -166,22 +154,15 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
       ), unmatched AS MATERIALIZED (
         ${unmatchedOf(owner)}
       ), entries AS (
-        SELECT CASE b.source_object WHEN 'invoice_payment' THEN b.source_id::uuid ELSE x.payment_id END AS payment_id,
-          CASE b.source_object WHEN 'exception' THEN b.source_id END AS exception_id, x.transfer_id, e.asset,
-          ${movedUnits} AS units,
-          ${movedUsd} AS usd_millis, e.created_at,
+        SELECT r.payment_id, r.exception_id, r.transfer_id, r.asset, r.units, r.usd_millis, r.created_at,
           -- When the money came: what it reverses may be a later decision on it.
-          CASE WHEN ${isOutOfWallet} THEN (
-            SELECT min(o.booked_micros) FROM balance_transactions o WHERE o.merchant_id = b.merchant_id
-              AND o.source_id = ANY (ARRAY(SELECT b.source_id UNION ALL
-                SELECT u.id FROM unmatched u WHERE u.payment_id::text = b.source_id))
+          CASE WHEN starts_with(r.credit, 'chain:') THEN (
+            SELECT min(o.booked_micros) FROM balance_transactions o WHERE o.merchant_id = ${merchantId}
+              AND o.source_id = ANY (ARRAY(SELECT coalesce(r.exception_id, r.payment_id::text) UNION ALL
+                SELECT u.id FROM unmatched u WHERE r.exception_id IS NULL AND u.payment_id = r.payment_id))
           ) END AS came_micros
-        FROM ledger_entries e
-        JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
-        LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
-        WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${first}
-          AND e.created_at < ${past} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
-          AND ${isWanted(sliceOfId(sql`(${idOfSource})`))}
+        FROM (${receivedOf(owner, { from: first, to: past })} OFFSET 0) r
+        WHERE ${isWanted(sliceOfBytes(sql`r.source_bytes`))}
       ), k AS (
         ${moneyOf(sql, span)}
       ), counted AS (

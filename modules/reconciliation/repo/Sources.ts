@@ -1,6 +1,6 @@
 /** What chain, books and events each say of a period. */
 import { Effect } from "effect"
-import type { SqlClient } from "effect/sql"
+import type { SqlClient, Statement } from "effect/sql"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import { confirmedPayments } from "../rules/Events.ts"
@@ -49,28 +49,40 @@ const readMovement = (row: MovementRow): Movement => ({
 })
 
 export const makeSources = (sql: SqlClient.SqlClient) => {
-  const { idOfSource, isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd, sliceOfId, unmatchedOf } =
-    fragmentsOf(
-      sql
-    )
-  // A payout is told from money that left its chain again by its transaction, which is read of these few alone.
-  const counterAccount = sql`CASE WHEN ${isIntoWallet} THEN e.credit
-    WHEN e.debit IN ('merchant_available', 'suspense') AND EXISTS (
-      SELECT FROM balance_transactions t
-      WHERE t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.type = 'payout'
-    ) THEN ${payoutCounterAccount} ELSE e.debit END`
-  const account = sql`CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END`
-  const units = sql`sum(${movedUnits})`
-  const usdMillis = sql`sum(${movedUsd})`
+  const { isIntoWallet, isOutOfWallet, movedUnits, movedUsd, receivedOf, sliceOfBytes, unmatchedOf } = fragmentsOf(sql)
+  /**
+   * What entries move: a row for each pair of accounts, and for what `part` and `isBefore` tell of them. They are added
+   * up by their columns first, of which the planner knows that they have few values; by expressions it sorted all
+   * entries. A payout is told from money that left its chain again by its transaction: it is read of these few alone.
+   */
+  const movementsOf = (
+    ofEntries: Statement.Fragment,
+    { isBefore, part }: { readonly isBefore: Statement.Fragment; readonly part: Statement.Fragment }
+  ) =>
+    sql`SELECT e.part, e.asset, CASE WHEN ${isIntoWallet} THEN e.debit ELSE e.credit END AS account,
+        CASE WHEN ${isIntoWallet} THEN e.credit WHEN e.is_payout THEN ${payoutCounterAccount} ELSE e.debit END
+          AS counter_account,
+        e.is_before, sum(${movedUnits})::text AS units, sum(${movedUsd})::text AS usd_millis
+      FROM (
+        SELECT ${part} AS part, e.asset, e.debit, e.credit, ${isBefore} AS is_before,
+          ${isOutOfWallet} AND e.debit IN ('merchant_available', 'suspense') AND EXISTS (
+            SELECT FROM balance_transactions t
+            WHERE t.merchant_id = e.merchant_id AND t.id = e.transaction_id AND t.type = 'payout'
+          ) AS is_payout,
+          sum(e.units) AS units, sum(e.usd_millis) AS usd_millis
+        FROM ledger_entries e WHERE ${ofEntries} AND (${isIntoWallet} OR ${isOutOfWallet})
+        GROUP BY 1, 2, 3, 4, 5, 6
+      ) e
+      GROUP BY 1, 2, 3, 4, 5`
 
-  /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in the period. */
+  /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in it. */
   const movements = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
-    sql<MovementRow>`SELECT e.asset, ${account} AS account, ${counterAccount} AS counter_account,
-        e.created_at < ${from} AS is_before, ${units}::text AS units, ${usdMillis}::text AS usd_millis
-      FROM ledger_entries e
-      WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at < ${to}
-        AND (${isIntoWallet} OR ${isOutOfWallet})
-      GROUP BY 1, 2, 3, 4`.pipe(
+    sql<MovementRow>`${
+      movementsOf(
+        sql`e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at < ${to}`,
+        { isBefore: sql`e.created_at < ${from}`, part: sql`'moved'` }
+      )
+    }`.pipe(
       readInFull(sql),
       Effect.orDie,
       Effect.map((rows) => rows.map(readMovement))
@@ -78,14 +90,15 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
 
   /** The same of what moved from `since` on, with what moved after the period and what the accounts hold now. */
   const movementsSince = ({ environment, merchantId }: BookOwner, { from, to }: Span, since: number) =>
-    sql<MovementRow & { readonly part: "later" | "held" | "moved" }>`
-      SELECT CASE WHEN e.created_at < ${to} THEN 'moved' ELSE 'later' END AS part, e.asset, ${account} AS account,
-        ${counterAccount} AS counter_account, e.created_at < ${from} AS is_before, ${units}::text AS units,
-        ${usdMillis}::text AS usd_millis
-      FROM ledger_entries e
-      WHERE e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${since}
-        AND (${isIntoWallet} OR ${isOutOfWallet})
-      GROUP BY 1, 2, 3, 4, 5
+    sql<MovementRow & { readonly part: "later" | "held" | "moved" }>`${
+      movementsOf(
+        sql`e.merchant_id = ${merchantId} AND e.environment = ${environment} AND e.created_at >= ${since}`,
+        {
+          isBefore: sql`e.created_at < ${from}`,
+          part: sql`CASE WHEN e.created_at < ${to} THEN 'moved' ELSE 'later' END`
+        }
+      )
+    }
       UNION ALL
       SELECT 'held', asset, account, '', false, units::text, usd_millis::text FROM account_balances
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND account >= 'chain:' AND account < 'chain;'
@@ -99,18 +112,14 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
     )
 
   /** Money that came by the books in some slices: what its entries of the period come to, where that is above zero. */
-  const ledgerSums = (owner: BookOwner, { from, to }: Span, slices: ReadonlyArray<number>) =>
+  const ledgerSums = (owner: BookOwner, span: Span, slices: ReadonlyArray<number>) =>
     sql<SourceRow>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
       SELECT asset, count(*) AS count, sum(units)::text AS units
       FROM (
-        SELECT e.asset, b.source_id, ${units} AS units
-        FROM ledger_entries e
-        JOIN balance_transactions b ON b.merchant_id = e.merchant_id AND b.id = e.transaction_id
-        LEFT JOIN unmatched x ON b.source_object = 'exception' AND x.id = b.source_id
-        WHERE e.merchant_id = ${owner.merchantId} AND e.environment = ${owner.environment} AND e.created_at >= ${from}
-          AND e.created_at < ${to} AND (${isIntoWallet} OR ${isOutOfWallet}) AND ${isReceived}
-          AND (${sliceOfId(sql`(${idOfSource})`)}) = ANY (${[...slices]}::integer[])
-        GROUP BY 1, 2
+        SELECT asset, sum(units) AS units
+        FROM (${receivedOf(owner, span)} OFFSET 0) r
+        WHERE (${sliceOfBytes(sql`source_bytes`)}) = ANY (${[...slices]}::integer[])
+        GROUP BY asset, exception_id, CASE WHEN exception_id IS NULL THEN payment_id END
       ) money WHERE units > 0 GROUP BY asset`.pipe(
       readInFull(sql),
       Effect.orDie,

@@ -1,6 +1,7 @@
 /** What tests ask of the books of a devnet. */
 import { assert } from "@effect/vitest"
 import { Context, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { Reconciliation } from "../../../modules/reconciliation/plugin.ts"
@@ -26,9 +27,19 @@ export const ledger = Effect.map(DevnetService, ({ services }) => {
   return Context.get(all as Context.Context<Ledger>, Ledger)
 })
 
-/** Every balance of the merchant is what its entries and its payments and exceptions come to. */
+/**
+ * Every balance of the merchant is what its entries and its payments and exceptions come to, and every entry names the
+ * payment whose money it brings into a wallet or takes out of it.
+ */
 export const assertBalanced = Effect.fnUntraced(function*(merchantId: number | null) {
   assert.deepStrictEqual(yield* (yield* ledger).check(merchantId), { differences: [], more: 0 })
+  const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
+  const misnamed = yield* Effect.orDie(sql`SELECT e.* FROM ledger_entries e
+    JOIN balance_transactions t ON t.merchant_id = e.merchant_id AND t.id = e.transaction_id
+    WHERE e.merchant_id = coalesce(${merchantId}::integer, e.merchant_id) AND e.payment_id::text IS DISTINCT FROM CASE
+      WHEN t.source_object = 'invoice_payment' AND (starts_with(e.debit, 'chain:') OR starts_with(e.credit, 'chain:'))
+        THEN t.source_id END`)
+  assert.deepStrictEqual(misnamed, [])
 })
 
 export const newInvoice = (player: DevnetMerchant, amountUsd = 50): Effect.Effect<string, never, DevnetService> =>

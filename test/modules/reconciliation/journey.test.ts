@@ -107,7 +107,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
             SELECT balance_transaction_id FROM invoice_payments WHERE id = ${id}::uuid)`,
         doubled_credit: (id: string) =>
           sql`INSERT INTO ledger_entries SELECT merchant_id, transaction_id, step, line + 1, version, environment, kind,
-            debit, credit, asset, units, usd_millis, created_at FROM ledger_entries
+            debit, credit, asset, units, usd_millis, created_at, payment_id FROM ledger_entries
             WHERE step = 1 AND transaction_id = (SELECT balance_transaction_id FROM invoice_payments
               WHERE id = ${id}::uuid)`,
         wrong_price: (id: string) => sql`UPDATE invoice_payments SET amount = amount - 1 WHERE id = ${id}::uuid`,

@@ -171,11 +171,12 @@ const fill = Effect.fnUntraced(function*(seed: number) {
         created_at * 1000000 FROM r
     )
     INSERT INTO ledger_entries (merchant_id, transaction_id, step, line, version, environment, kind, debit, credit,
-      asset, units, usd_millis, created_at)
-    SELECT 1, id, 1, 1, 1, 'devnet', 'booked', debit, credit, 'base:' || asset, units, usd, created_at FROM r`
+      asset, units, usd_millis, created_at, payment_id)
+    SELECT 1, id, 1, 1, 1, 'devnet', 'booked', debit, credit, 'base:' || asset, units, usd, created_at,
+      CASE object WHEN 'invoice_payment' THEN source::uuid END FROM r`
   // Another merchant's rows are not read.
   yield* sql`INSERT INTO ledger_entries SELECT 2, transaction_id, step, line, version, environment, kind, debit, credit,
-    asset, units, usd_millis, created_at FROM ledger_entries`
+    asset, units, usd_millis, created_at, payment_id FROM ledger_entries`
 })
 
 describe("the slices of a month", () => {
