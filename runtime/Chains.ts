@@ -221,6 +221,15 @@ export interface IndexedWallet {
   readonly forwarder?: Forwarder
 }
 
+/**
+ * Addresses of a wallet with an end that invoices which anybody can make do not get, so that strangers cannot use up
+ * all of it: a quarter of those that it can give out at once, rounded down.
+ */
+export const reservedAddresses = ({ gapLimit, size }: Pick<IndexedWallet, "gapLimit" | "size">): number => {
+  const most = Math.min(gapLimit ?? Number.POSITIVE_INFINITY, size ?? Number.POSITIVE_INFINITY)
+  return Number.isFinite(most) ? Math.floor(most / 4) : 0
+}
+
 /** A wallet of one address, where a memo tells the invoices apart. */
 export interface SharedWallet {
   readonly _tag: "SharedWallet"
@@ -837,12 +846,17 @@ export class Chains extends Context.Service<Chains, {
   /**
    * The invoice's target on a family: the same one for the life of the invoice, never another invoice's, from the
    * wallet that {@link wallet} gives now. `refusedTokens` (absent: none) is kept with a new target and has no effect on
-   * one that is there. Watched for ever. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet, the wallet
-   * is a list of addresses that has come to its end, or as many of its addresses wait for their first payment as its
-   * `gapLimit` allows.
+   * one that is there. Watched for ever. `isOfStranger` (absent: no): anybody may have made the invoice, so it gets
+   * none of the {@link reservedAddresses}. Errors: `UNSUPPORTED_NETWORK` when there is no driver or no wallet, the
+   * wallet is a list of addresses that has come to its end, or as many of its addresses wait for their first payment as
+   * its `gapLimit` allows.
    */
   readonly allocate: (
-    request: WalletOwner & { readonly invoiceId: string; readonly refusedTokens?: ReadonlyArray<number> }
+    request: WalletOwner & {
+      readonly invoiceId: string
+      readonly refusedTokens?: ReadonlyArray<number>
+      readonly isOfStranger?: boolean
+    }
   ) => Effect.Effect<AllocatedTarget, PublicError>
   /** The invoice's target if one was allocated. */
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>

@@ -1011,6 +1011,8 @@ CREATE TABLE payment_link_invoices (
   link_id text NOT NULL,
   visit text NOT NULL,
   source text NOT NULL,
+  source_56 text,
+  source_48 text,
   created_at bigint NOT NULL,
   CONSTRAINT payment_link_invoices_pkey PRIMARY KEY (merchant_id, invoice_id)
 );
@@ -1040,6 +1042,10 @@ CREATE TABLE payment_links (
 CREATE INDEX payment_link_invoices_by_age ON public.payment_link_invoices USING btree (created_at);
 
 CREATE INDEX payment_link_invoices_by_source ON public.payment_link_invoices USING btree (source, created_at);
+
+CREATE INDEX payment_link_invoices_by_source_48 ON public.payment_link_invoices USING btree (source_48, created_at) WHERE (source_48 IS NOT NULL);
+
+CREATE INDEX payment_link_invoices_by_source_56 ON public.payment_link_invoices USING btree (source_56, created_at) WHERE (source_56 IS NOT NULL);
 
 CREATE INDEX payment_link_invoices_by_visit ON public.payment_link_invoices USING btree (merchant_id, link_id, visit);
 

@@ -38,15 +38,22 @@ export const migrations: Migrations = {
       invoice_id uuid NOT NULL,
       version bigint NOT NULL,
       link_id text NOT NULL,
-      -- Hashes: of the random name that the browser has as a cookie, and of the address it called from.
+      -- Hashes: of the random name that the browser has as a cookie, and of the address it called from, IPv6 by its /64.
       visit text NOT NULL,
       source text NOT NULL,
+      -- Of the /56 and the /48 of an IPv6 address; null: it is an IPv4 one.
+      source_56 text,
+      source_48 text,
       -- Epoch seconds of the system's clock.
       created_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, invoice_id)
     )`
     yield* sql`CREATE INDEX payment_link_invoices_by_visit ON payment_link_invoices (merchant_id, link_id, visit)`
     yield* sql`CREATE INDEX payment_link_invoices_by_source ON payment_link_invoices (source, created_at)`
+    yield* sql`CREATE INDEX payment_link_invoices_by_source_56 ON payment_link_invoices (source_56, created_at)
+      WHERE source_56 IS NOT NULL`
+    yield* sql`CREATE INDEX payment_link_invoices_by_source_48 ON payment_link_invoices (source_48, created_at)
+      WHERE source_48 IS NOT NULL`
     yield* sql`CREATE INDEX payment_link_invoices_by_age ON payment_link_invoices (created_at)`
   })
 }

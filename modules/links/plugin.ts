@@ -13,7 +13,8 @@ import { linkInvoices } from "./rules.ts"
 import { PaymentLinks, pruneRegularly } from "./service.ts"
 
 const Options = Schema.Struct({
-  /** Invoices that one address may begin at payment links in an hour; an IPv6 address counts as its /64. Default 20. */
+  /** Invoices that one address may begin at payment links in an hour; an IPv6 address counts as its /64,
+   * whose /56 and /48 may begin 4 and 16 times as many. Default 20. */
   invoicesPerHour: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })))
 })
 

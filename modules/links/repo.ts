@@ -78,6 +78,9 @@ export const linkWrite = (link: LinkState): Write => ({
   }
 })
 
+/** Where hashes of the ranges of an address are kept (`prefixesOf` of runtime/http/Addresses.ts), the narrowest first. */
+const sourceColumns = ["source", "source_56", "source_48"] as const
+
 /** An invoice of a link, and for whom it was made. */
 export interface LinkInvoice {
   readonly merchantId: number
@@ -85,7 +88,8 @@ export interface LinkInvoice {
   readonly linkId: string
   /** Hashes: no browser and no address can be found by them. */
   readonly visit: string
-  readonly source: string
+  /** Of the ranges of the address, in the order of {@link sourceColumns}. */
+  readonly sources: ReadonlyArray<string>
   /** Epoch seconds of the system's clock. */
   readonly createdAt: number
 }
@@ -98,7 +102,7 @@ export const linkInvoiceWrite = (invoice: LinkInvoice): Write => ({
     version: 1,
     link_id: invoice.linkId,
     visit: invoice.visit,
-    source: invoice.source,
+    ...Object.fromEntries(sourceColumns.map((column, place) => [column, invoice.sources[place] ?? null])),
     created_at: invoice.createdAt
   }
 })
@@ -178,10 +182,13 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         WHERE merchant_id = ${merchantId} AND link_id = ${linkId} AND visit = ${visit}
         ORDER BY invoice_id DESC LIMIT 1`.pipe(Effect.map(([row]) => row?.id ?? null), Effect.orDie),
 
-    /** When the oldest of an address's last `count` invoices since `from` was made; null: it had fewer. */
-    nthInvoiceOfSource: (source: string, from: number, count: number): Effect.Effect<number | null> =>
+    /**
+     * When the oldest of the last `count` invoices since `from` was made of an address's range; null: it had fewer.
+     * `place`: of the range, among those of the address.
+     */
+    nthInvoiceOfSource: (place: number, source: string, from: number, count: number): Effect.Effect<number | null> =>
       sql<{ readonly created_at: bigint }>`SELECT created_at FROM payment_link_invoices
-        WHERE source = ${source} AND created_at > ${from}
+        WHERE ${sql(sourceColumns[place]!)} = ${source} AND created_at > ${from}
         ORDER BY created_at DESC OFFSET ${count - 1} LIMIT 1`.pipe(
         Effect.map(([row]) => row === undefined ? null : Number(row.created_at)),
         Effect.orDie

@@ -6,6 +6,7 @@ import { AuditLog } from "../../runtime/AuditLog.ts"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Commit, type CommitCause, decideAnew, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
 import { hmacUnder } from "../../runtime/Hmac.ts"
+import type { AddressPrefix } from "../../runtime/http/Addresses.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { countPruned, inBatches, initializePruned, runPeriodically } from "../../runtime/Retention.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -62,8 +63,8 @@ export interface LinkCall extends IdempotentCall<CountedLink> {
 export interface Visitor {
   /** The random name that their browser was given. */
   readonly visit: string
-  /** The address they call from. */
-  readonly address: string
+  /** The ranges of the address they call from, the narrowest first. */
+  readonly ranges: ReadonlyArray<AddressPrefix>
 }
 
 /** What somebody sees of a link. */
@@ -277,18 +278,20 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
   const { actors, countedLink, invoices, repo, settings } = context
   const hashOfAddress = hmacUnder((yield* Secrets).keys("personal")[0].key)
 
-  /** Refuses an address that has had its invoices of the hour. */
-  const checkSource = Effect.fnUntraced(function*(source: string, now: number) {
-    const oldest = yield* repo.nthInvoiceOfSource(source, now - secondsOfHour, invoicesPerHour)
-    if (oldest === null) return
-    const retryAfterSeconds = Math.max(1, oldest + secondsOfHour - now)
-    return yield* publicError("RATE_LIMIT_EXCEEDED", {
-      message:
-        `From one address at most ${invoicesPerHour} payments are begun in an hour: wait as long as Retry-After says`,
-      details: { retry_after_seconds: retryAfterSeconds },
-      retryAfterSeconds
-    })
-  })
+  /** Refuses an address of which a range has had its invoices of the hour. */
+  const checkRange = Effect.fnUntraced(
+    function*({ limitFactor }: AddressPrefix, place: number, source: string, now: number) {
+      const limit = invoicesPerHour * limitFactor
+      const oldest = yield* repo.nthInvoiceOfSource(place, source, now - secondsOfHour, limit)
+      if (oldest === null) return
+      const retryAfterSeconds = Math.max(1, oldest + secondsOfHour - now)
+      return yield* publicError("RATE_LIMIT_EXCEEDED", {
+        message: `From one address at most ${limit} payments are begun in an hour: wait as long as Retry-After says`,
+        details: { retry_after_seconds: retryAfterSeconds },
+        retryAfterSeconds
+      })
+    }
+  )
 
   const lifetimeOf = Effect.fnUntraced(function*({ environment, maximumPayments, merchantId }: LinkState) {
     if (maximumPayments === null) return null
@@ -298,7 +301,7 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
 
   const beginOnce = Effect.fnUntraced(function*(
     code: string,
-    { address, visit }: Visitor,
+    { ranges, visit }: Visitor,
     amount: UsdMillis,
     locale: string,
     cause: CommitCause
@@ -311,8 +314,8 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
     const obstacle = obstacleTo(link, counts, now)
     if (obstacle !== null) return { _tag: "Obstacle", obstacle } satisfies PaymentStart
     const createdAt = yield* nowSeconds
-    const source = hashOfAddress(address, "utf8")
-    yield* checkSource(source, createdAt)
+    const sources = ranges.map(({ name }) => hashOfAddress(name, "utf8"))
+    for (const [place, range] of ranges.entries()) yield* checkRange(range, place, sources[place]!, createdAt)
     const draft = yield* invoices.draft({
       merchantId,
       environment,
@@ -335,7 +338,7 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
     const invoiceId = draft.invoice.id
     const writes = [
       linkWrite({ ...link, version: link.version + 1 }),
-      linkInvoiceWrite({ merchantId, invoiceId, linkId: id, visit: hashOf(visit), source, createdAt })
+      linkInvoiceWrite({ merchantId, invoiceId, linkId: id, visit: hashOf(visit), sources, createdAt })
     ]
     yield* invoices.createWith(draft, { writes, events: [] }, cause, undefined).pipe(dieOnReplay)
     return { _tag: "Invoice", invoice: draft.invoice } satisfies PaymentStart

@@ -9,7 +9,14 @@ import { nowSeconds } from "../Clock.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Family } from "../../schemas/Network.ts"
 import type { SqlError } from "effect/sql"
-import type { AllocatedTarget, IndexedWallet, SharedWallet, WalletOwner, WalletRef } from "../Chains.ts"
+import {
+  type AllocatedTarget,
+  type IndexedWallet,
+  reservedAddresses,
+  type SharedWallet,
+  type WalletOwner,
+  type WalletRef
+} from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
 import { make as makeWatchedKeys } from "./WatchedKeys.ts"
@@ -36,6 +43,7 @@ export const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
 export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
   readonly refusedTokens?: ReadonlyArray<number>
+  readonly isOfStranger?: boolean
 }
 
 /** What the followers of a family know of its chains. */
@@ -71,13 +79,20 @@ export const toAllocatedTarget = (
   { address, fingerprint, matchKey, memo, refusedTokens }: TargetRow
 ): AllocatedTarget => ({ address, matchKey, memo, refusedTokens, fingerprint })
 
+const keptFromStrangers = publicError("UNSUPPORTED_NETWORK", {
+  message:
+    "A quarter of the addresses of this network's receiving wallet is kept for invoices that the merchant makes: payment " +
+    "links get none of it"
+})
+
 const targetExit = (
   targets: ReadonlyMap<string, TargetRow>,
   wallet: WalletRef,
-  invoiceId: string
+  { invoiceId, isOfStranger = false }: TargetRequest
 ): Exit.Exit<AllocatedTarget, PublicError> => {
   const target = targets.get(invoiceId)
   if (target !== undefined) return Exit.succeed(toAllocatedTarget(target))
+  if (isOfStranger) return Exit.fail(keptFromStrangers)
   const gapLimit = wallet._tag === "IndexedWallet" ? wallet.gapLimit : null
   return Exit.fail(gapLimit === null ? walletExhausted : gapReached(gapLimit))
 }
@@ -108,17 +123,14 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return Math.max(0, endIndex - Math.max(wallet.startIndex, counter?.nextIndex ?? 0))
   })
 
-  /**
-   * A target for all of `pending`; those that have one already get that one. None where the wallet has come to its end.
-   */
-  const allocateIndexed = Effect.fnUntraced(function*(
+  /** A target for all of `requests`; those that have one already get that one. None from `endIndex` on. */
+  const allocateBelow = Effect.fnUntraced(function*(
     wallet: IndexedWallet,
     family: Family,
-    pending: ReadonlyArray<PendingAllocation>
+    requests: ReadonlyArray<TargetRequest>,
+    endIndex: number | null
   ) {
-    const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
     const targets = new Map<string, TargetRow>()
-    const endIndex = yield* endIndexOf(wallet)
     for (let calls = 0; calls < maximumCalls; calls++) {
       const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
@@ -147,6 +159,23 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
       )
     }
     return targets
+  })
+
+  /** The same up to the wallet's end, and for strangers up to what is kept from them. */
+  const allocateIndexed = Effect.fnUntraced(function*(
+    wallet: IndexedWallet,
+    family: Family,
+    pending: ReadonlyArray<PendingAllocation>
+  ) {
+    const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
+    const endIndex = yield* endIndexOf(wallet)
+    const strangersEnd = endIndex === null ? null : endIndex - reservedAddresses(wallet)
+    const strangers = requests.filter(({ isOfStranger = false }) => isOfStranger)
+    const others = requests.filter(({ isOfStranger = false }) => !isOfStranger)
+    return new Map([
+      ...(others.length === 0 ? [] : yield* allocateBelow(wallet, family, others, endIndex)),
+      ...(strangers.length === 0 ? [] : yield* allocateBelow(wallet, family, strangers, strangersEnd))
+    ])
   })
 
   const allocateShared = Effect.fnUntraced(function*(
@@ -197,7 +226,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
           reply,
           Exit.match(targets, {
             onFailure: (cause): Exit.Exit<AllocatedTarget, PublicError> => Exit.failCause(cause),
-            onSuccess: (found) => targetExit(found, wallet, request.invoiceId)
+            onSuccess: (found) => targetExit(found, wallet, request)
           })
         )
       }

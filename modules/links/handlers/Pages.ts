@@ -176,10 +176,10 @@ export const pageHandlers = Operations.group(
           const amount = payableAmount(found.link, action.amount)
           if (amount === null) return yield* show(request, found, visit, action.amount)
           const texts = languageOf(request.url, request.headers, (yield* pages.brandingOf(found)).default_locale)
-          const address = prefixesOf(pages.callerOf(request) ?? "unknown")[0]!.name
+          const ranges = prefixesOf(pages.callerOf(request) ?? "unknown")
           const { requestId } = yield* RequestInfo
           const cause = { requestId, idempotencyKey: null }
-          const begun = yield* links.begin(code, { visit, address }, amount, texts.locale, cause)
+          const begun = yield* links.begin(code, { visit, ranges }, amount, texts.locale, cause)
           return begun._tag === "Invoice"
             ? pages.withVisit(pages.toPayment(begun.invoice, texts), code, visit)
             // The page says why.

@@ -7,6 +7,7 @@ import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, parseUnits, type UsdMillis, usdWire } from "../../../schemas/Money.ts"
 import { familyOf } from "../../../schemas/Network.ts"
+import { paymentLinkOf } from "../../../schemas/PaymentLink.ts"
 import type { Quote } from "../../../schemas/Quote.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
@@ -123,7 +124,12 @@ export const routeFor = Effect.fnUntraced(function*(
   const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
   if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
   const target = existingTarget ??
-    (yield* chains.allocate({ ...owner, invoiceId, refusedTokens: [...blockedTokensOf(policy)] }))
+    (yield* chains.allocate({
+      ...owner,
+      invoiceId,
+      refusedTokens: [...blockedTokensOf(policy)],
+      isOfStranger: paymentLinkOf(invoice.metadata) !== null
+    }))
   // Another call may have been first, under a policy that was older or newer: what it kept holds.
   if (target.refusedTokens.includes(token.id)) {
     return yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })

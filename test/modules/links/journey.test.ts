@@ -290,6 +290,22 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "2 minutes" })("a pa
       invoiceIn(yield* newBrowser().press(links[0]!))
     }))
 
+  it.effect("stops a range of IPv6 addresses that begins payments from one home after another", () =>
+    Effect.gen(function*() {
+      const link = yield* makeLink()
+      const home = `2001:db8:${randomUUID().slice(0, 4)}:5`
+      // Each from a /64 of its own, all in one /56.
+      const begin = (index: number) =>
+        newBrowser({ address: `${home}${index.toString(16).padStart(2, "0")}::1` }).ask(
+          link.path,
+          asForm({ action: "pay", visit: randomUUID().replaceAll("-", "").slice(0, 22) })
+        )
+      const began = yield* Effect.forEach(Array.from({ length: 80 }, (_, index) => index), begin)
+      assert.lengthOf(new Set(began.map(invoiceIn)), 80)
+      assert.strictEqual((yield* begin(80)).status, 429)
+      invoiceIn(yield* newBrowser().press(link))
+    }))
+
   it.effect("is turned off and on: what was begun stays payable, and nothing new begins", () =>
     Effect.gen(function*() {
       const link = yield* makeLink()

@@ -4,7 +4,7 @@
  */
 import { indexedWalletOf } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, Layer, Schedule } from "effect"
+import { Effect, Exit, Fiber, Layer, Schedule } from "effect"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { freshDatabase } from "../../support/Database.ts"
 import { Chains } from "../../../runtime/Chains.ts"
@@ -135,5 +135,29 @@ describe("addresses", () => {
           assert.strictEqual((yield* allocate(3)).address, targets[3]!.address)
         })
       )
+    }).pipe(Effect.scoped))
+
+  it.live("a wallet with an end keeps a quarter of it from invoices that anybody can make", () =>
+    Effect.gen(function*() {
+      const { drivers } = yield* makeSimulated(quiet)
+      for (const limits of [{ gapLimit: 20, size: null }, { gapLimit: null, size: 20 }, { gapLimit: 40, size: 20 }]) {
+        const wallet = { ...indexedWalletOf(drivers[0]!), ...limits }
+        yield* inInstance(
+          yield* freshDatabase,
+          Effect.gen(function*() {
+            yield* follow([{ ...drivers[0]!, wallet }])
+            yield* markHandled
+            const numbers = Array.from({ length: 20 }, (_, number) => number)
+            const ofStrangers = yield* Effect.forEach(numbers, (number) => Effect.exit(allocate(number, 1, true)), {
+              concurrency: 20
+            })
+            assert.lengthOf(ofStrangers.filter(Exit.isSuccess), 15)
+            const own = yield* Effect.forEach(numbers, (number) => Effect.exit(allocate(100 + number)), {
+              concurrency: 20
+            })
+            assert.lengthOf(own.filter(Exit.isSuccess), 5)
+          })
+        )
+      }
     }).pipe(Effect.scoped))
 })

@@ -74,8 +74,9 @@ export const markHandled = markHandledAt(1)
 
 export const invoiceId = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`
 
-export const allocate = (number: number, merchantId = 1) =>
+export const allocate = (number: number, merchantId = 1, isOfStranger = false) =>
   Effect.flatMap(
     Chains,
-    (chains) => chains.allocate({ merchantId, invoiceId: invoiceId(number), environment: "devnet", family: "evm" })
+    (chains) =>
+      chains.allocate({ merchantId, invoiceId: invoiceId(number), environment: "devnet", family: "evm", isOfStranger })
   )
