@@ -33,11 +33,13 @@ import {
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
 export {
+  type ActValue,
   afterSoleApproval,
   approvalBy,
   approvalsRequired,
   type Approver,
   approversOf,
+  isApproved,
   peopleRequired,
   type SoleApprovals,
   stricterRules,

@@ -15,12 +15,14 @@ import { RefundsRpc } from "./rpc.ts"
 import { registerClaims } from "./service/PayorClaims.ts"
 
 export {
+  type ActValue,
   approvalBy,
   approvalsRequired,
   type Approver,
   approversOf,
   type Destination,
   hasTerms,
+  isApproved,
   isOpen,
   linkedRefundObject,
   net,
@@ -29,7 +31,8 @@ export {
   type RefundCommand,
   refundObject,
   type RefundState,
-  sentUnits
+  sentUnits,
+  valueOf
 } from "./machine.ts"
 export { proofWrite } from "./repo.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"

@@ -10,12 +10,14 @@ import {
   type Approver,
   approversOf,
   peopleRequired,
-  seenWrite
+  seenWrite,
+  valueOf
 } from "../../refunds/plugin.ts"
 import { type Approval, type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
 import { auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+import { valueToApprove } from "./Values.ts"
 
 export type BatchActor = Approver
 
@@ -96,28 +98,26 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
     decideAnew()
   )
 
-/** usd_millis of payouts as they were priced when the batch was made; null: nobody knows what a line is worth. */
-const payoutValue = ({ lines }: BatchState) =>
-  lines.some(({ amount }) => amount === 0n) ? null : usdMillis(lines.reduce((sum, { amount }) => sum + amount, 0n))
-
 /**
- * An approval of a batch. Of payouts the rules of now count as well, where they ask for more people than those when it
- * was made. Where it alone lets payouts out although two people may approve, it counts for the limit of the day; above
- * that it is kept as the first of two. Refunds were counted when they were approved.
+ * An approval of a batch. The rules and prices of now count as well, where they ask for more people than those when it
+ * was made. Where it alone lets out what nobody has approved yet, although two people may approve, it counts for the
+ * limit of the day; above that it is kept as the first of two.
  */
-const approvalChange = ({ members, refunds, settings }: BatchServices, approval: Approval) =>
+const approvalChange = (services: BatchServices, approval: Approval) =>
   Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange> {
-    const { approvals, environment, kind, merchantId } = batch
+    const { members, refunds, settings } = services
+    const { approvals, environment, kind, lines, merchantId } = batch
     const people = peopleRequired(approversOf("payout", yield* members.list(merchantId), environment))
     const { auto_approve_limit: limit } = yield* settings.forInvoices(merchantId, environment)
-    const value = payoutValue(batch)
-    const rules = { autoApproveLimit: usdMillis(BigInt(limit)), people }
-    const needed = kind === "payouts"
-      ? Math.max(batch.approvalsRequired, approvalsRequired({ book: value ?? usdMillis(0n), spot: value }, rules))
-      : batch.approvalsRequired
+    const paidRefunds = yield* refunds.findAll(lines.flatMap(({ refundId }) => refundId ?? []))
+    const value = yield* valueToApprove(services, kind, lines, paidRefunds)
+    const needed = Math.max(
+      batch.approvalsRequired,
+      approvalsRequired(value, { autoApproveLimit: usdMillis(BigInt(limit)), people })
+    )
     const given = approvals.length + 1
-    const isAlone = kind === "payouts" && given >= needed && given < people
-    const writes = isAlone ? yield* refunds.countSoleApproval(batch, value, now) : []
+    const isAlone = given >= needed && given < people && valueOf(value) !== 0n
+    const writes = isAlone ? yield* refunds.countSoleApproval(batch, valueOf(value), now) : []
     return {
       command: { _tag: "Approve", approval: { ...approval, at: now }, required: writes === null ? people : needed },
       writes: writes ?? []

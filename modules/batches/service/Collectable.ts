@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import type { Forwarder, WalletRecord } from "../../../runtime/Chains.ts"
 import type { CollectCost, PayoutDriver } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { baseUnits, type Rate, type UsdMillis, usdValueDown } from "../../../schemas/Money.ts"
+import { baseUnits, type Rate, type UsdMillis, usdMillis, usdValueDown } from "../../../schemas/Money.ts"
 import { familyOf, type Network, networks } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import type { Receipt } from "../repo.ts"
@@ -225,6 +225,9 @@ export const readCollectable = (services: BatchServices) =>
     }
   )
 
+/** Nobody answers for a receiver: it is the payee. */
+const nothing = { book: usdMillis(0n), spot: usdMillis(0n) }
+
 /**
  * Lines of what can be collected on a network, as many as `collectParts` takes. Errors: `UNSUPPORTED_NETWORK` where
  * nobody but the owner of the keys moves it, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `NETWORK_DEGRADED`,
@@ -263,5 +266,5 @@ export const planCollect = Effect.fnUntraced(function*(
   )
   const [first] = lines
   if (first === undefined) return yield* publicError("BATCH_EMPTY")
-  return { lines, sizes, refunds: [], spotValue: null, searchedTo: first.source!.height }
+  return { lines, sizes, refunds: [], value: nothing, searchedTo: first.source!.height }
 })

@@ -83,15 +83,13 @@ export const createBatch = (services: BatchServices) =>
       const plan = yield* planOf(services, owner, request, driver)
       yield* checkLines(plan.lines, driver)
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
-      if (kind === "payouts") yield* checkLimits(services, owner, plan.spotValue, now)
+      if (kind === "payouts") yield* checkLimits(services, owner, plan.value.spot, now)
       const id = `bat_${yield* uuidV7Ahead(clock.aheadSeconds(owner.merchantId, owner.environment))}`
       const wholePart = driverPart({ id, kind, from }, 1, newLines(plan.lines, [plan.lines.length]))
       const capacity = from === null ? undefined : yield* driver.capacityOf?.(from) ?? Effect.undefined
       const sizes = wholePart._tag === "Payout" ? driver.partSizes(wholePart.lines, capacity) : plan.sizes ?? []
       const lines = newLines(plan.lines, sizes)
-      const bookValue = usdMillis(plan.lines.reduce((sum, { amount }) => sum + amount, 0n))
       const { auto_approve_limit: limit } = yield* settings.forInvoices(owner.merchantId, owner.environment)
-      const value = { book: bookValue, spot: plan.spotValue === null ? null : usdMillis(plan.spotValue) }
       const content = {
         ...owner,
         id,
@@ -108,7 +106,7 @@ export const createBatch = (services: BatchServices) =>
         approvalsRequired: kind === "collect"
           ? 0
           : approvalsRequired(
-            value,
+            plan.value,
             {
               autoApproveLimit: usdMillis(BigInt(limit)),
               people: peopleRequired(

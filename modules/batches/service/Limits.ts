@@ -1,7 +1,7 @@
 /** Checks the merchant's limits for payouts when a batch is created. */
 import { Effect } from "effect"
 import type { PublicError } from "../../../schemas/Errors.ts"
-import { usdMillis } from "../../../schemas/Money.ts"
+import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { dayOf, limitRefusal } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 
@@ -14,7 +14,7 @@ const limitOf = (setting: number | null) => (setting === null ? null : usdMillis
 export const checkLimits = Effect.fnUntraced(function*(
   { repo, settings }: BatchServices,
   owner: BatchOwner,
-  requested: bigint | null,
+  requested: UsdMillis | null,
   now: number
 ): Effect.fn.Return<void, PublicError> {
   const merchantSettings = yield* settings.forInvoices(owner.merchantId, owner.environment)
@@ -23,6 +23,6 @@ export const checkLimits = Effect.fnUntraced(function*(
     day: limitOf(merchantSettings.payout_limit_day)
   }
   const used = limits.day === null ? 0n : yield* repo.payoutsOf(owner, dayOf(now))
-  const refusal = limitRefusal(limits, requested === null ? null : usdMillis(requested), used)
+  const refusal = limitRefusal(limits, requested, used)
   if (refusal !== null) return yield* refusal
 })

@@ -3,28 +3,21 @@ import { Effect } from "effect"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import { maximumReference } from "../../../schemas/Batch.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import {
-  baseUnits,
-  formatUnits,
-  maximumCredit,
-  parseUnits,
-  usdDecimal,
-  usdMillis,
-  usdValueDown
-} from "../../../schemas/Money.ts"
+import { baseUnits, formatUnits, maximumCredit, parseUnits, usdDecimal, usdMillis } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { type Token, tokenAddress as spell } from "../../../schemas/Token.ts"
 import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
-import { hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
+import { type ActValue, hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
 import type { PlannedLine } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+import { spotValueOf, valueToApprove } from "./Values.ts"
 
 /** The lines of a new batch. */
 export interface Plan {
   readonly lines: ReadonlyArray<PlannedLine>
   readonly refunds: ReadonlyArray<RefundState>
-  /** usd_millis of all lines at the prices of now; null: a price is missing, or refunds, which have a booked value. */
-  readonly spotValue: bigint | null
+  /** What its people answer for. */
+  readonly value: ActValue
   /** Lines of each part. Only of a `collect`: for other batches the driver divides the lines. */
   readonly sizes?: ReadonlyArray<number>
   readonly searchedTo?: bigint
@@ -122,14 +115,8 @@ export const planRefunds = Effect.fnUntraced(function*(
         Effect.flatMap((line) => "code" in line ? Effect.fail(line) : Effect.succeed(line))
       )
   )
-  return { lines, refunds: ownRefunds, spotValue: null }
+  return { lines, refunds: ownRefunds, value: yield* valueToApprove(services, "refunds", lines, ownRefunds) }
 })
-
-const spotValueOf = ({ prices }: BatchServices, token: Token, units: bigint) =>
-  prices.spot(token).pipe(
-    Effect.map(({ rate }) => usdValueDown(baseUnits(units), rate, token.decimals)),
-    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
-  )
 
 const lineOfPayout = Effect.fnUntraced(function*(
   services: BatchServices,
@@ -206,11 +193,11 @@ export const planPayouts = Effect.fnUntraced(function*(
     (request, place) => lineOfPayout(services, owner, network, request, place),
     { concurrency: 8 }
   )
-  const isPriced = planned.every((each) => each.isPriced)
+  const value = usdMillis(planned.reduce((sum, { line }) => sum + line.amount, 0n))
   return {
     lines: planned.map(({ line }) => line),
     refunds: [],
-    spotValue: isPriced ? planned.reduce((sum, { line }) => sum + line.amount, 0n) : null
+    value: { book: value, spot: planned.every((each) => each.isPriced) ? value : null }
   }
 })
 

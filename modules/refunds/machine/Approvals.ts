@@ -4,7 +4,7 @@ import type { Principal } from "../../../schemas/Auth.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { type Right, roleHas } from "../../../schemas/Roles.ts"
-import type { Approval, ApprovalRules } from "./State.ts"
+import type { Approval, ApprovalRules, RefundState } from "./State.ts"
 
 /** What is approved. */
 export type ApprovedAction = "payout" | "refund"
@@ -86,3 +86,7 @@ export const approvalBy = (
 /** The approvals with one more; a person counts once. */
 export const withApproval = (approvals: ReadonlyArray<Approval>, added: Approval): ReadonlyArray<Approval> =>
   approvals.some(({ person }) => person === added.person) ? approvals : [...approvals, added]
+
+/** Whether people have approved a refund that is to be paid. Nobody does so for a refund of an order. */
+export const isApproved = ({ terms }: Pick<RefundState, "terms">): boolean =>
+  terms !== null && terms.approvals.length > 0
