@@ -7,9 +7,11 @@ import { Commit } from "../../runtime/Commit.ts"
 import { readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { withTrailers } from "../../runtime/http/Trailers.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { type Cell, csvLine, text } from "../../schemas/Csv.ts"
 import { PublicError } from "../../schemas/Errors.ts"
+import { type Environment, networks } from "../../schemas/Network.ts"
 import { InvoiceHooks } from "../invoices/plugin.ts"
 import { type ExportKind, ExportsApi } from "./api.ts"
 import * as Repo from "./repo.ts"
@@ -51,7 +53,13 @@ interface Kind<Row extends ExportRow> {
   readonly cells: (row: Row) => ReadonlyArray<Cell>
 }
 
-const kindsOf = (repo: Effect.Success<typeof Repo.make>): Readonly<Record<ExportKind, Kind<ExportRow>>> =>
+interface KindSources {
+  readonly repo: Effect.Success<typeof Repo.make>
+  readonly catalog: TokenCatalog["Service"]
+  readonly hasBooks: () => boolean
+}
+
+const kindsOf = ({ catalog, hasBooks, repo }: KindSources): Readonly<Record<ExportKind, Kind<ExportRow>>> =>
   ({
     invoices: {
       columns: Kinds.invoiceColumns,
@@ -79,7 +87,11 @@ const kindsOf = (repo: Effect.Success<typeof Repo.make>): Readonly<Record<Export
     } satisfies Kind<Repo.PaymentRow>,
     koinly: {
       columns: Kinds.koinlyColumns,
-      page: repo.movements,
+      page: (query) =>
+        Effect.map(
+          repo.movements(query, hasBooks()),
+          (rows) => rows.map((row) => withCatalogToken(catalog, query.environment, row))
+        ),
       moment: Kinds.movementMoment,
       cells: Kinds.koinlyCells
     } satisfies Kind<Repo.MovementRow>,
@@ -98,6 +110,17 @@ const kindsOf = (repo: Effect.Success<typeof Repo.make>): Readonly<Record<Export
       cells: Kinds.journalCells
     } satisfies Kind<Repo.JournalRow>
   }) as unknown as Readonly<Record<ExportKind, Kind<ExportRow>>>
+
+/** What an adjustment moves is told by its asset alone, so the catalogue names it. */
+const withCatalogToken = (
+  catalog: TokenCatalog["Service"],
+  environment: Environment,
+  row: Repo.MovementRow
+): Repo.MovementRow => {
+  if (row.kind !== "sent" || row.token !== null) return row
+  const network = networks.find((each) => each === row.asset_network)
+  return { ...row, token: network === undefined ? null : catalog.find(network, environment, row.token_address) ?? null }
+}
 
 /** How a file begins, divides its rows and ends. */
 interface FileFormat {
@@ -147,8 +170,9 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const keepInAuditLog = yield* makeKeepInAuditLog
     const repo = yield* Repo.make
-    const kinds = kindsOf(repo)
     const hooks = yield* InvoiceHooks
+    const hasBooks = () => keepsBooks(hooks.current())
+    const kinds = kindsOf({ repo, catalog: yield* TokenCatalog, hasBooks })
 
     /** The merchant's only place for an export, until the answer has ended. */
     const takePlace = Effect.fnUntraced(function*(merchantId: number) {
@@ -175,7 +199,7 @@ export const handlers = Operations.group(
         if (keys instanceof PublicError) return yield* keys
         const { merchantId } = principal
         const kind = kinds[params.kind]
-        const refusal = kind.isOfBooks ? refuseBooks(params.kind, keepsBooks(hooks.current()), keys) : undefined
+        const refusal = kind.isOfBooks ? refuseBooks(params.kind, hasBooks(), keys) : undefined
         if (refusal !== undefined) return yield* refusal
         const format = formats[query.format ?? "csv"]
         const columns = [...kind.columns, ...keys.map((key) => `metadata.${key}`)]

@@ -1,8 +1,9 @@
 /** The only SQL of exports: who exports, and one page of rows. */
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
-import type { Environment } from "../../schemas/Network.ts"
+import { SqlClient, type Statement } from "effect/sql"
+import type { Environment, Network } from "../../schemas/Network.ts"
 import type { PaymentMetadata } from "../../schemas/Payment.ts"
+import { nativeAddress } from "../../schemas/Token.ts"
 import { pageRows } from "./rules.ts"
 
 /** Seconds that an export keeps its place without reading a page; a slower one may lose it to another export. */
@@ -80,10 +81,54 @@ export interface RefundRow {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
+/** What a wallet paid a network for the transaction of a batch's part. */
+export interface NetworkFee {
+  readonly batch_id: string
+  readonly fee_network: Network
+  /** Base units of the network's coin. */
+  readonly network_fee: string
+  readonly fee_tx_hash: string
+}
+
+/** The fee stands with the first line that its transaction paid. All null: none is known, or another line has it. */
+type FeeColumns = NetworkFee | { readonly [Column in keyof NetworkFee]: null }
+
+/** What moved of a wallet's money without an invoice: a balance transaction of the type `payout` or `adjustment`. */
+export interface SentRow {
+  /** The balance transaction's. */
+  readonly id: string
+  /** Whether it is such a transaction, and of the environment that is asked for. */
+  readonly is_asked_for: boolean
+  readonly asset_network: string
+  /** Null: the network's coin. */
+  readonly token_address: string | null
+  /** Of the line or the exception; null: they do not know it. */
+  readonly token: { readonly symbol: string; readonly decimals: number } | null
+  /** Base units, below zero where they went out. */
+  readonly units: string
+  /** What the line or the transfer was worth when it was sent; null: nobody has said. */
+  readonly amount: bigint | null
+  readonly tx_hash: string | null
+  readonly source_object: string
+  readonly source_id: string
+  readonly reference: string | null
+  readonly created_at: bigint
+}
+
 /** Money that came in or went out. */
 export type MovementRow =
-  | (PaymentRow & { readonly kind: "payment" })
-  | (RefundRow & { readonly kind: "refund" })
+  & { readonly metadata: Readonly<Record<string, unknown>> }
+  & (
+    | (PaymentRow & { readonly kind: "payment" })
+    | (RefundRow & { readonly kind: "refund" })
+    | (SentRow & { readonly kind: "sent" })
+    | (NetworkFee & {
+      readonly kind: "fee"
+      /** Of the movement that it was paid for. */
+      readonly id: string
+      readonly paid_at: bigint
+    })
+  )
 
 /** A balance transaction. */
 export interface BookingRow {
@@ -175,24 +220,101 @@ export const make = Effect.gen(function*() {
       JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
 
   /** As {@link payments}. The ids are `re_` and a UUID; `after` is one, or the UUID alone. */
-  const refunds = ({ after, environment, merchantId }: PageQuery) =>
-    sql<RefundRow>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
+  const refundRows = <Row extends RefundRow>(
+    { after, environment, merchantId }: PageQuery,
+    more: { readonly columns: Statement.Fragment; readonly join: Statement.Fragment }
+  ) =>
+    sql<Row>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
         r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
-        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
+        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata${more.columns}
       FROM (SELECT * FROM refunds
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
         ORDER BY id LIMIT ${pageRows}) r
-      LEFT JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ORDER BY r.id`.pipe(Effect.orDie)
+      LEFT JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ${more.join}
+      ORDER BY r.id`.pipe(Effect.orDie)
 
-  /** Both, in the order of their UUIDs. */
-  const movements = (query: PageQuery) =>
-    Effect.map(Effect.all([payments(query), refunds(query)]), ([received, refunded]) => {
-      const rows: ReadonlyArray<MovementRow> = [
-        ...received.map((row) => ({ ...row, kind: "payment" as const })),
-        ...refunded.map((row) => ({ ...row, kind: "refund" as const }))
-      ]
-      return rows.toSorted((a, b) => (uuidPartOf(a.id) < uuidPartOf(b.id) ? -1 : 1)).slice(0, pageRows)
+  const refunds = (query: PageQuery) => refundRows<RefundRow>(query, { columns: sql``, join: sql`` })
+
+  /** Whether this database has tables of batches: a config file may leave that module out. */
+  const hasBatches = Effect.map(
+    Effect.orDie(sql<{ batches: boolean }>`SELECT to_regclass('batch_lines') IS NOT NULL AS batches`),
+    ([found]) => found!.batches
+  )
+
+  /**
+   * The line `l` of a batch as columns, with the fee of its transaction. Other lines of a `csv` are paid by transactions
+   * of their own, whose fees nobody keeps, so nothing is told of it.
+   */
+  const feeColumns = sql`f.batch_id, f.fee_network, f.network_fee, f.fee_tx_hash`
+  const feeOfLine = sql`LATERAL (
+      SELECT b.id AS batch_id, b.network AS fee_network, p ->> 'fee' AS network_fee, p ->> 'txHash' AS fee_tx_hash
+      FROM batches b, json_array_elements(b.parts) p
+      WHERE b.merchant_id = l.merchant_id AND b.id = l.batch_id AND (p ->> 'part')::integer = l.part
+        AND l.status = 'paid' AND p ->> 'txHash' = l.tx_hash AND (p ->> 'fee')::numeric > 0
+        AND p -> 'export' ->> 'format' <> 'csv'
+        AND NOT EXISTS (SELECT FROM batch_lines o WHERE o.merchant_id = l.merchant_id AND o.batch_id = l.batch_id
+          AND o.tx_hash = l.tx_hash AND o.status = 'paid' AND o.line < l.line)
+    ) f`
+
+  /** Refunds with what the transaction that paid them cost. */
+  const paidRefunds = (query: PageQuery, isBatched: boolean) =>
+    refundRows<RefundRow & FeeColumns>(query, {
+      columns: isBatched ? sql`, ${feeColumns}` : sql``,
+      join: isBatched
+        ? sql`LEFT JOIN batch_lines l ON l.refund_id = r.id AND l.merchant_id = r.merchant_id AND l.status = 'paid'
+          LEFT JOIN ${feeOfLine} ON true`
+        : sql``
     })
+
+  /** As {@link bookings}: every balance transaction, of which few are such movements. */
+  const sentRows = ({ after, environment, merchantId }: PageQuery, isBatched: boolean) =>
+    sql<SentRow & FeeColumns>`SELECT t.id, t.environment = ${environment} AND t.type IN ('payout', 'adjustment')
+          AS is_asked_for,
+        split_part(t.asset, ':', 1) AS asset_network,
+        nullif(substr(t.asset, strpos(t.asset, ':') + 1), ${nativeAddress}) AS token_address,
+        t.units::text AS units, t.source_object, t.source_id, t.booked_micros / 1000000 AS created_at,
+        ${
+      isBatched
+        ? sql`CASE WHEN l.line IS NOT NULL THEN json_build_object('symbol', l.symbol, 'decimals', l.decimals)
+            WHEN x.evidence ->> 'token_decimals' IS NOT NULL AND x.evidence ->> 'token_symbol' IS NOT NULL
+            THEN json_build_object('symbol', x.evidence -> 'token_symbol', 'decimals', x.evidence -> 'token_decimals')
+          END AS token, coalesce(l.amount, x.amount) AS amount, coalesce(l.tx_hash, x.evidence ->> 'tx_hash') AS tx_hash,
+          l.reference, ${feeColumns}`
+        : sql`NULL AS token, NULL::bigint AS amount, NULL AS tx_hash, NULL AS reference`
+    }
+      FROM (SELECT * FROM balance_transactions
+        WHERE merchant_id = ${merchantId} AND id > ${bookingIdOf(after)} ORDER BY id LIMIT ${pageRows}) t
+      ${
+      isBatched
+        ? sql`LEFT JOIN batch_lines l ON t.source_object = 'batch_line' AND l.merchant_id = t.merchant_id
+            AND l.batch_id = split_part(t.source_id, '/', 1) AND l.line::text = split_part(t.source_id, '/', 2)
+          LEFT JOIN exceptions x ON t.source_object = 'exception' AND x.merchant_id = t.merchant_id AND x.id = t.source_id
+          LEFT JOIN ${feeOfLine} ON true`
+        : sql``
+    }
+      ORDER BY t.id`.pipe(Effect.orDie)
+
+  /** All of these in the order of their UUIDs, each fee behind what it was paid for. Only the books have what was sent. */
+  const movements = Effect.fnUntraced(function*(query: PageQuery, hasBooks: boolean) {
+    const isBatched = yield* hasBatches
+    const [received, refunded, sent] = yield* Effect.all([
+      payments(query),
+      paidRefunds(query, isBatched),
+      hasBooks ? sentRows(query, isBatched) : Effect.succeed([])
+    ])
+    const rows: ReadonlyArray<ReadonlyArray<MovementRow>> = [
+      ...received.map((row) => [{ ...row, kind: "payment" as const }]),
+      ...refunded.map((row) => [
+        { ...row, kind: "refund" as const },
+        ...(row.status === "succeeded" ? feeRows(row, row.updated_at) : [])
+      ]),
+      ...sent.map((row) => [
+        { ...row, kind: "sent" as const, metadata: {} },
+        ...(row.is_asked_for ? feeRows({ ...row, metadata: {} }, row.created_at) : [])
+      ])
+    ]
+    return rows.toSorted(([a], [b]) => (uuidPartOf(a!.id) < uuidPartOf(b!.id) ? -1 : 1)).slice(0, pageRows).flat()
+  })
 
   /**
    * Rows of both environments: the key knows none, and an index more would be one more to write for each payment. So
@@ -224,10 +346,22 @@ export const make = Effect.gen(function*() {
 })
 
 const refundPrefix = "re_"
+const bookingPrefix = "bt_"
 
-const uuidPartOf = (id: string): string => (id.startsWith(refundPrefix) ? id.slice(refundPrefix.length) : id)
+const uuidPartOf = (id: string): string => id.replace(/^(?:re|bt)_/u, "")
 
 const refundIdOf = (id: string): string => refundPrefix + uuidPartOf(id)
+
+const bookingIdOf = (id: string): string => bookingPrefix + uuidPartOf(id)
+
+const feeRows = (
+  { batch_id, fee_network, fee_tx_hash, id, metadata, network_fee }: FeeColumns & Pick<RefundRow, "id" | "metadata">,
+  paidAt: bigint
+): ReadonlyArray<MovementRow> =>
+  // Where there are no batches, there are no columns of theirs.
+  network_fee == null
+    ? []
+    : [{ kind: "fee", id, metadata, batch_id, fee_network, network_fee, fee_tx_hash, paid_at: paidAt }]
 
 const sidesOf = (entry: EntryRow): ReadonlyArray<JournalRow> => {
   const id = `${entry.transaction_id}/${entry.step}/${entry.line}`

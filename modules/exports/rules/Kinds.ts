@@ -8,7 +8,8 @@ import {
   usdMillis
 } from "../../../schemas/Money.ts"
 import { acceptedAmount } from "../../invoices/plugin.ts"
-import type { BookingRow, InvoiceRow, JournalRow, MovementRow, PaymentRow, RefundRow } from "../repo.ts"
+import { descriptorOf } from "../../../schemas/Network.ts"
+import type { BookingRow, InvoiceRow, JournalRow, MovementRow, PaymentRow, RefundRow, SentRow } from "../repo.ts"
 import { type Cell, decimal, text } from "../../../schemas/Csv.ts"
 import { koinlyTime, time } from "../rules.ts"
 
@@ -205,39 +206,101 @@ export const koinlyColumns = [
 ] as const
 
 /**
- * Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards. Money that pays
- * no invoice is no receipt, so neither is its refund told: an asset would go out that never came in.
+ * Receipts by when they were final; refunds by when their payout was, which nothing changes afterwards; what else was
+ * sent by when it was booked. Money that pays no invoice is no receipt, so neither is its refund told: an asset would
+ * go out that never came in.
  */
 export const movementMoment: Moment<MovementRow> = (row) => {
-  if (row.kind === "payment") return receiptMoment(row)
-  if (row.invoice_id === null) return null
-  return row.status === "succeeded" && refundTokenAmount(row) !== null ? row.updated_at : null
+  switch (row.kind) {
+    case "payment":
+      return receiptMoment(row)
+    case "refund":
+      if (row.invoice_id === null) return null
+      return row.status === "succeeded" && refundTokenAmount(row) !== null ? row.updated_at : null
+    case "sent":
+      return row.is_asked_for && row.token !== null ? row.created_at : null
+    case "fee":
+      return row.paid_at
+  }
 }
 
-/** Receipts are dated when they came in. What goes out is negative, and worth what the payor was given back. */
-export const koinlyCells = (row: MovementRow): ReadonlyArray<Cell> => {
-  if (row.kind === "payment") {
-    const value = receiptValue(row)
-    return [
-      koinlyTime(row.seen_at),
-      decimal(receiptUnits(row)),
-      text(row.token?.symbol ?? null),
-      decimal(value === null ? null : usdDecimal(value)),
-      text(value === null ? null : "USD"),
-      text(null),
-      text(`Payment ${row.id} of invoice ${row.invoice_id}`),
-      text(row.tx_hash)
-    ]
+interface KoinlyRow {
+  readonly at: bigint
+  /** Whole tokens, below zero where they went out. */
+  readonly amount: string | null
+  readonly symbol: string | null
+  /** What they were worth then; null: Koinly takes the market's price. */
+  readonly worth: UsdMillis | null
+  readonly label?: "cost"
+  readonly description: string
+  readonly txHash: string | null
+}
+
+/** Receipts are dated when they came in. What goes out is negative; a refund is worth what the payor was given back. */
+const koinlyRow = (row: MovementRow): KoinlyRow => {
+  switch (row.kind) {
+    case "payment":
+      return {
+        at: row.seen_at,
+        amount: receiptUnits(row),
+        symbol: row.token?.symbol ?? null,
+        worth: receiptValue(row),
+        description: `Payment ${row.id} of invoice ${row.invoice_id}`,
+        txHash: row.tx_hash
+      }
+    case "refund":
+      return {
+        at: row.updated_at,
+        amount: `-${refundTokenAmount(row)}`,
+        symbol: row.token?.symbol ?? null,
+        worth: usdMillis(row.amount - row.fee),
+        description: `Refund ${row.id} of invoice ${row.invoice_id}`,
+        txHash: row.tx_hash
+      }
+    case "sent":
+      return {
+        at: row.created_at,
+        amount: signedUnits(BigInt(row.units), row.token?.decimals ?? 0),
+        symbol: row.token?.symbol ?? null,
+        // Without a price it was stored as 0.
+        worth: row.amount === null || row.amount === 0n ? null : usdMillis(row.amount),
+        description: sentWords(row),
+        txHash: row.tx_hash
+      }
+    case "fee": {
+      const { decimals, symbol } = descriptorOf(row.fee_network).coin
+      return {
+        at: row.paid_at,
+        amount: signedUnits(-BigInt(row.network_fee), decimals),
+        symbol,
+        worth: null,
+        label: "cost",
+        description: `Network fee of batch ${row.batch_id}`,
+        txHash: row.fee_tx_hash
+      }
+    }
   }
+}
+
+const signedUnits = (units: bigint, decimals: number): string =>
+  units < 0n ? `-${formatUnits(-units, decimals)}` : formatUnits(units, decimals)
+
+const sentWords = ({ reference, source_id: id, source_object: object }: SentRow): string => {
+  if (object === "batch_line") return `Payout ${id}${reference == null || reference === "" ? "" : `: ${reference}`}`
+  return object === "exception" ? `Sent unasked, exception ${id}` : `Adjustment ${id}`
+}
+
+export const koinlyCells = (row: MovementRow): ReadonlyArray<Cell> => {
+  const { amount, at, description, label, symbol, txHash, worth } = koinlyRow(row)
   return [
-    koinlyTime(row.updated_at),
-    decimal(`-${refundTokenAmount(row)}`),
-    text(row.token?.symbol ?? null),
-    usd(row.amount - row.fee),
-    text("USD"),
-    text(null),
-    text(`Refund ${row.id} of invoice ${row.invoice_id}`),
-    text(row.tx_hash)
+    koinlyTime(at),
+    decimal(amount),
+    text(symbol),
+    decimal(worth === null ? null : usdDecimal(worth)),
+    text(worth === null ? null : "USD"),
+    text(label ?? null),
+    text(description),
+    text(txHash)
   ]
 }
 
