@@ -862,6 +862,8 @@ export class Chains extends Context.Service<Chains, {
   readonly target: (invoiceId: string, family: Family) => Effect.Effect<AllocatedTarget | null>
   /** Every target that was allocated to the invoice, by family: one small query. */
   readonly targets: (invoiceId: string) => Effect.Effect<ReadonlyMap<Family, AllocatedTarget>>
+  /** Whether an invoice of the owner was ever given an address of the family, of whichever wallet. */
+  readonly hasTargets: (owner: WalletOwner) => Effect.Effect<boolean>
   /**
    * Whether the service receives at `address`, in the form `readAddress` gives: every address that was ever given to an
    * invoice, on any network of its family, those that are watched ahead, and all that merchants named, each also in

@@ -138,6 +138,8 @@ export const targets = ({ repo }: JournalContext): Service["targets"] => (invoic
     (found) => new Map(found.map((row) => [row.family, toAllocatedTarget(row)]))
   )
 
+export const hasTargets = ({ repo }: JournalContext): Service["hasTargets"] => (owner) => repo.hasTargets(owner)
+
 export const isReceiveAddress = ({ repo, targets }: JournalContext): Service["isReceiveAddress"] =>
   Effect.fnUntraced(function*(network, environment, address) {
     const family = familyOf(network)

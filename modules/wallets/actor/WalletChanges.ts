@@ -136,7 +136,8 @@ export const makeWalletChanges = (
           reader.readStored({ ...owner, wallet: other }),
           (found) => found?.fingerprint === ref.fingerprint
         )
-    const isReplacing = owner.environment === "mainnet" && row.version > 0
+    // Without a wallet of its own a merchant is paid into the deployment's, so that one is replaced.
+    const isReplacing = owner.environment === "mainnet" && (row.version > 0 || (yield* chains.hasTargets(owner)))
     if (!isReplacing || (yield* isSame(row.wallet ?? undefined))) return { wallet, proposal: null }
     const { proposal } = row
     // Sent again, it does not begin anew.

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { Environment, Family, Network } from "../../../schemas/Network.ts"
-import type { AllocatedTarget, ReceiveTarget } from "../../Chains.ts"
+import type { AllocatedTarget, ReceiveTarget, WalletOwner } from "../../Chains.ts"
 import { cursorId } from "./Cursors.ts"
 import { readInteger, rows } from "./Rows.ts"
 
@@ -123,6 +123,18 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
           AND environment = ${environment} AND created_at >= ${from} AND NOT jsonb_exists(allocation_heads, ${cursor})`
         ),
         (found) => found[0] ?? null
+      ),
+    /**
+     * Whether an invoice of the owner was ever given an address. Reads all targets where none was: for the first wallet
+     * of an owner only.
+     */
+    hasTargets: ({ environment, family, merchantId }: WalletOwner) =>
+      Effect.map(
+        rows(({ found }: { readonly found: boolean }) => found)(
+          sql`SELECT EXISTS (SELECT FROM receive_targets WHERE merchant_id = ${merchantId}
+            AND environment = ${environment} AND family = ${family}) AS found`
+        ),
+        ([found]) => found === true
       ),
     /** Targets of one wallet in order of allocation, from an index. */
     targetsOfWallet: (fingerprint: string, fromIndex: number, limit: number) =>

@@ -105,12 +105,16 @@ export const newAddresses = (family: Family, count: number): ReadonlyArray<strin
 /** One network of each family, which several instances may follow. */
 export const simulatedNetworks = makeSimulated({ networks: [...networks], blockMillis: 3_600_000 })
 
-/** An instance on a database, for as long as the scope lives; on networks of its own where none are given. */
+/**
+ * An instance on a database, for as long as the scope lives; on networks of its own where none are given. `isPaidInto`:
+ * merchants without a wallet are paid into the deployment's on mainnet too.
+ */
 export const instanceOn = (
   database: TestDatabase,
   chain: Effect.Effect<Effect.Success<typeof simulatedNetworks>, never, Scope.Scope> = simulatedNetworks,
   mainnetForwarders = false,
-  team?: ReadonlyMap<number, ReadonlyArray<Member>>
+  team?: ReadonlyMap<number, ReadonlyArray<Member>>,
+  isPaidInto = false
 ): Effect.Effect<WalletService, never, Scope.Scope> =>
   Effect.gen(function*() {
     const { drivers, service } = yield* chain
@@ -118,7 +122,7 @@ export const instanceOn = (
       const chains = yield* Chains
       for (const driver of drivers) {
         yield* chains.register(asItsFamily(driver, "devnet"))
-        yield* chains.register({ ...asItsFamily(driver, "mainnet"), wallet: null })
+        yield* chains.register({ ...asItsFamily(driver, "mainnet"), wallet: isPaidInto ? driver.wallet : null })
       }
     }))
     const served = apiLayer(

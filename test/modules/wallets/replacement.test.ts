@@ -196,6 +196,67 @@ describe("a wallet in the place of one where real money is received", () => {
       else assert.strictEqual(address, value)
     }).pipe(Effect.scoped))
 
+  it.live("waits where it is the first of a merchant who is paid into the deployment's wallet", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const chain = Effect.succeed(yield* simulatedNetworks)
+      const team = new Map(
+        [11, 12].map((id) => [id, [{ person: `owner${id}`, role: "owner" }, { person: `admin${id}`, role: "admin" }]])
+      ) as ReadonlyMap<number, ReadonlyArray<Member>>
+      const service = yield* instanceOn(database, chain, false, team, true)
+      const addressOf = (merchantId: number) =>
+        Effect.map(
+          service.chains.allocate({ merchantId, environment: "mainnet", family: "evm", invoiceId: randomUUID() }),
+          ({ address }) => address
+        ).pipe(Effect.orDie)
+      yield* addressOf(11)
+      const own = newAddresses("evm", 20)
+      const put = (key: string, value: ReadonlyArray<string>) =>
+        Effect.map(service.put(key, "evm", "pool", value.join(" ")), ({ json }) => json)
+      const waiting = yield* put("11m-owner11", own)
+      assert.deepInclude(waiting.pending_change, { approved_by: null, in_force_from: null })
+      const list = Effect.map(service.call("11m-owner11", "GET", ""), ({ json }) => json)
+      assert.deepInclude(yield* list, { wallets: [], pending_wallets: [waiting] })
+      assert.notInclude(own, yield* addressOf(11))
+      const path = `/evm/changes/${waiting.pending_change.id}`
+      assert.strictEqual(
+        codeOf(yield* service.call("11m-owner11", "POST", `${path}/approve`)),
+        "403 APPROVER_MUST_DIFFER"
+      )
+      assert.strictEqual(codeOf(yield* service.call("11m-admin11", "POST", `${path}/approve`)), "200")
+      yield* service.sql`UPDATE receiving_wallets SET due_at = due_at - ${day}::bigint, proposal = jsonb_set(
+        proposal::jsonb, '{agreedAt}', to_jsonb((proposal ->> 'agreedAt')::bigint - ${day}::bigint))::json`.pipe(
+        Effect.orDie
+      )
+      yield* service.timers.wake("wallets")
+      yield* until(list, (found) => found.pending_wallets.length === 0)
+      assert.include(own, yield* addressOf(11))
+
+      const fresh = newAddresses("evm", 20)
+      assert.isNull((yield* put("12m-owner12", fresh)).pending_change, "nothing of it was ever paid there")
+      assert.include(fresh, yield* addressOf(12))
+    }).pipe(Effect.scoped))
+
+  it.live("is the same one with another first index at once, and gives no address twice", () =>
+    Effect.gen(function*() {
+      const { as, nextAddress, old, service } = yield* deployment("owner", "admin")
+      const put = (startIndex: number) =>
+        Effect.map(
+          service.put("11m-owner0", "evm", "pool", old.join(" "), { start_index: startIndex }),
+          ({ json }) => [json.next_index, json.pending_change]
+        )
+      const given = [yield* nextAddress(), yield* nextAddress()]
+      assert.deepStrictEqual(given, old.slice(0, 2))
+      assert.deepStrictEqual(yield* put(0), [2, null])
+      given.push(yield* nextAddress())
+      assert.deepStrictEqual(yield* put(9), [9, null])
+      given.push(yield* nextAddress())
+      assert.deepStrictEqual(yield* put(0), [10, null], "what was passed over is not given out later")
+      given.push(yield* nextAddress())
+      assert.deepStrictEqual(given, [...old.slice(0, 3), ...old.slice(9, 11)])
+      assert.deepStrictEqual((yield* as("owner0").list).pending_wallets, [])
+    }).pipe(Effect.scoped))
+
   it.live("is play money's own affair on devnet", () =>
     Effect.gen(function*() {
       const { service } = yield* deployment("owner", "admin")
