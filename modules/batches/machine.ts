@@ -16,7 +16,7 @@ import { isPublicError, type PublicError, publicError } from "../../schemas/Erro
 import { expiresAt } from "./machine/Expiry.ts"
 import { observe } from "./machine/Observation.ts"
 import { releasePart } from "./machine/Release.ts"
-import type { BatchCommand, BatchDecision, BatchState, LineState, PartState } from "./machine/State.ts"
+import type { BatchCommand, BatchDecision, BatchState, LineState, PartState, TransferName } from "./machine/State.ts"
 import { isGivenOut, isOpen, statusOf } from "./machine/Statuses.ts"
 
 export {
@@ -208,6 +208,15 @@ const release = (
 const isSameLine = (one: LineState, other: LineState): boolean =>
   one.status === other.status && one.txHash === other.txHash && one.transferIndex === other.transferIndex
 
+const isSameTransfers = (some: ReadonlyArray<TransferName>, others: ReadonlyArray<TransferName>): boolean =>
+  some.length === others.length &&
+  some.every(({ index, txHash }, place) => others[place]!.index === index && others[place]!.txHash === txHash)
+
+/** Whether a look has found anything of a part but its own times. */
+const isNewsOfPart = (before: PartState, after: PartState): boolean =>
+  before.status !== after.status || before.txHash !== after.txHash || before.fee !== after.fee ||
+  before.isWatched !== after.isWatched || !isSameTransfers(before.unexpected, after.unexpected)
+
 const observePart = (
   batch: BatchState,
   part: PartState,
@@ -237,11 +246,10 @@ const observePart = (
   })
   const parts = withPart(batch, { ...nextPart, checkAt: partCheck(nextPart, lines, now) })
   const next = change(batch, { parts, lines }, now)
-  // A look that finds nothing new moves only its own times, which nobody is shown.
-  const isNews = lines.some((line, place) => line !== batch.lines[place]) ||
-    nextPart.status !== part.status || nextPart.txHash !== part.txHash || nextPart.fee !== part.fee
+  const isNews = lines.some((line, place) => line !== batch.lines[place]) || isNewsOfPart(part, nextPart)
   return {
-    next: isNews ? next : { ...next, updatedAt: batch.updatedAt },
+    // Nobody is shown the times of a look, so that one of many which find nothing is no version of the batch.
+    next: isNews ? next : { ...next, version: batch.version, updatedAt: batch.updatedAt },
     finalLines: observed.finalLines,
     unexpected: observed.unexpected,
     withdrawn: part.unexpected.filter(({ index, txHash }) =>
@@ -276,7 +284,8 @@ const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number)
 }
 
 /**
- * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. Errors:
+ * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. A look
+ * at the chain that finds nothing new moves only the times of the next one, and the version stays. Errors:
  * `INVALID_TRANSITION`, `APPROVAL_REQUIRED`, `APPROVER_MUST_DIFFER`, `EXPORT_LIVE`, `BATCH_NOT_CANCELABLE`,
  * `VALIDATION_ERROR` for a part that it does not have.
  */

@@ -396,6 +396,16 @@ export const makeRepo = Effect.gen(function*() {
     ): Effect.Effect<ReadonlyArray<BatchState>> =>
       read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND environment = ${environment}
         AND closed_at IS NULL AND network = ${network} AND from_address = ${from} ORDER BY id`),
+    /**
+     * When the chain is looked at next, and up to where it was. Not by a commit: many looks find nothing, and each commit
+     * would be a conflict for whoever changes the batch meanwhile. Nothing where another version is stored by now, which
+     * has times of its own.
+     */
+    storeTimes: ({ dueAt, id, merchantId, parts, version }: BatchState): Effect.Effect<void> =>
+      Effect.asVoid(Effect.orDie(
+        sql`UPDATE batches SET due_at = ${dueAt}::bigint, parts = ${JSON.stringify(parts.map(partToRow))}::json
+          WHERE merchant_id = ${merchantId} AND id = ${id} AND version = ${version}`
+      )),
     /** Due when the system's clock says `now`, by their merchants' clocks. Each is read when its turn comes. */
     due: (now: number, limit: number): Effect.Effect<ReadonlyArray<DueBatch>> =>
       Effect.suspend(() =>

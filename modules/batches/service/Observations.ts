@@ -74,7 +74,9 @@ const storeFinalLine = Effect.fnUntraced(function*(
   })
 })
 
+/** In a commit, but for a look that found nothing: then only the time of the next one is to be kept. */
 const store = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, after: BatchState) {
+  if (after.version === before.version) return yield* services.repo.storeTimes(after)
   const { environment, merchantId } = before
   yield* services.commit.append({
     merchantId,
@@ -114,19 +116,12 @@ export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, b
 })
 
 /** So that it is tried again after a pause, and others in the meantime. */
-const postpone = (services: BatchServices, { environment, id, merchantId }: DueBatch) =>
+const postpone = ({ clock, repo }: BatchServices, { environment, id, merchantId }: DueBatch) =>
   Effect.gen(function*() {
-    const { clock, commit, repo } = services
     const batch = yield* repo.find(merchantId, id)
     if (batch === null || batch.dueAt === null) return
     const dueAt = (yield* clock.nowSeconds(merchantId, environment)) + failurePauseSeconds
-    yield* commit.append({
-      merchantId,
-      environment,
-      cause: noCause,
-      writes: [batchWrite({ ...batch, dueAt, version: batch.version + 1 })],
-      events: []
-    })
+    yield* repo.storeTimes({ ...batch, dueAt })
   })
 
 /**

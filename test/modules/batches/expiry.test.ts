@@ -3,11 +3,25 @@
  * pure machine, and a whole devnet over HTTP whose merchant's clock is moved.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { expiresAt } from "../../../modules/batches/machine/Expiry.ts"
 import { statusOf } from "../../../modules/batches/machine.ts"
 import { assertRefused, DevnetService, okData } from "../simulator/DevnetService.ts"
-import { approve, ask, giveOut, newRefund, newShop, play, readUntil, refundsBatch } from "./BatchShop.ts"
+import { until } from "../../support/Service.ts"
+import {
+  approve,
+  ask,
+  giveOut,
+  mine,
+  newRefund,
+  newShop,
+  payout,
+  payoutsBatch,
+  play,
+  readUntil,
+  refundsBatch
+} from "./BatchShop.ts"
 import { after, approval, batchOf, exportOf } from "./MachineBatches.ts"
 
 const day = 86_400
@@ -57,5 +71,28 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       okData(yield* giveOut(shop.key, next))
       yield* play(shop, next)
       yield* readUntil(shop, next, "paid")
+    }))
+
+  it.effect("is looked for again and again, and a look that finds nothing is no version of it", () =>
+    Effect.gen(function*() {
+      const shop = yield* newShop
+      const batch = okData(yield* payoutsBatch(shop.key, [yield* payout("3")]))
+      yield* approve(shop, batch)
+      okData(yield* giveOut(shop.key, batch))
+      const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
+      const stored = Effect.map(
+        Effect.orDie(
+          sql<{ version: bigint; due_at: bigint; searched_to: string }>`SELECT version, due_at,
+            parts -> 0 ->> 'searchedTo' AS searched_to FROM batches WHERE id = ${batch.id}`
+        ),
+        ([row]) => row!
+      )
+      const before = yield* stored
+      yield* mine("base", 1_000)
+      const after = yield* until("the timer has looked twice", stored, ({ due_at }) => due_at > before.due_at + 5n)
+      assert.strictEqual(after.version, before.version)
+      assert.isAbove(Number(after.searched_to), Number(before.searched_to))
+      yield* play(shop, batch)
+      assert.strictEqual((yield* readUntil(shop, batch, "paid")).status, "paid")
     }))
 })

@@ -8,6 +8,7 @@ import { TestClock } from "effect/testing"
 import { DriverError } from "../../../runtime/Chains.ts"
 import type { PayoutSearch } from "../../../runtime/Payouts.ts"
 import { after, approval, batchOf, exportOf } from "./MachineBatches.ts"
+import type { BatchState } from "../../../modules/batches/machine.ts"
 import type { BatchServices } from "../../../modules/batches/service/BatchServices.ts"
 import { makeContradictions } from "../../../modules/batches/service/Contradictions.ts"
 import { batchTimer } from "../../../modules/batches/service/Observations.ts"
@@ -43,17 +44,19 @@ it.effect("a batch that endpoints contradict each other about waits, and health 
     ]
     const ready = after(batchOf(1), { _tag: "Approve", approval: approval("ada") })
     const batch = after(ready, { _tag: "Export", part: 1, export: exportOf("cardano", 300, 1n) })
-    const written: Array<any> = []
+    const commits: Array<unknown> = []
+    const times: Array<BatchState> = []
     const services = {
       repo: {
         due: () => Effect.succeed([batch]),
         find: () => Effect.succeed(batch),
-        nextDue: Effect.succeed(null)
+        nextDue: Effect.succeed(null),
+        storeTimes: (next: BatchState) => Effect.sync(() => void times.push(next))
       },
       clock: { nowSeconds: () => Effect.succeed(10) },
       chains: { driver: () => ({ payouts: { search: () => Effect.suspend(() => answers.shift()!) } }) },
       refunds: { findAll: () => Effect.succeed([]) },
-      commit: { append: ({ writes }: any) => Effect.sync(() => void written.push(...writes)) }
+      commit: { append: (commit: unknown) => Effect.sync(() => void commits.push(commit)) }
     } as unknown as BatchServices
     const contradictions = makeContradictions()
     const found = Effect.andThen(batchTimer(services, contradictions).run(0, 10), contradictions.check.run)
@@ -61,11 +64,12 @@ it.effect("a batch that endpoints contradict each other about waits, and health 
     assert.strictEqual(told!.effect, "degraded")
     assert.notInclude(told!.message, batch.id, "health is public")
     assert.include(told!.message, reason)
-    assert.strictEqual(written.at(-1).row.parts[0].status, "out", "nothing is decided")
+    assert.strictEqual(times.at(-1)!.parts[0]!.status, "out", "nothing is decided")
     assert.deepStrictEqual(yield* found, [], "one that does not answer contradicts nobody")
     assert.lengthOf(yield* found, 1)
     yield* TestClock.adjust("3 minutes")
     assert.deepStrictEqual(yield* contradictions.check.run, [], "another instance looks for it")
     assert.lengthOf(yield* found, 1)
     assert.deepStrictEqual(yield* found, [])
+    assert.deepStrictEqual(commits, [], "nothing was found")
   }))
