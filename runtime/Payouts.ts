@@ -159,6 +159,8 @@ export interface CollectCost {
   readonly gas: bigint
   /** Base units of the network's own coin for one unit of gas, now. */
   readonly gasPrice: BaseUnits
+  /** The same for the bytes of the call, which rollups take beside the gas; 0 where nothing is. */
+  readonly dataFee: BaseUnits
 }
 
 /** What the runtime asks of a network whose wallets can pay a batch. No function of it signs or sends anything. */

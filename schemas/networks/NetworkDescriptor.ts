@@ -43,6 +43,9 @@ export interface TransferFee {
  */
 export const evmTransferFee: TransferFee = { unit: "gas", coin: 21_000n, token: 65_000n }
 
+/** {@link EvmNetworkDescriptor.dataFeeOracle} of every rollup of the OP Stack. */
+export const opStackDataFeeOracle = "0x420000000000000000000000000000000000000F"
+
 export interface NetworkDescriptor<Name extends string = string, Family extends NetworkFamily = NetworkFamily> {
   /** What calls, events, the config and the database call it. Never changed once it is released. */
   readonly name: Name
@@ -97,4 +100,9 @@ export interface EvmNetworkDescriptor<Name extends string = string> extends Netw
   readonly publicRpcUrls: Readonly<Record<Environment, ReadonlyArray<string>>>
   /** EIP-155 chain ids. Source: the network's documentation. */
   readonly chainIds: Readonly<Record<Environment, number>>
+  /**
+   * The contract that says what a transaction's bytes cost beside its gas; absent: all that is taken is in the gas.
+   * Source: the predeploys of the OP Stack's specification, GasPriceOracle.
+   */
+  readonly dataFeeOracle?: string
 }

@@ -4,7 +4,7 @@
  */
 import { ether } from "./ethereum.ts"
 import { evmFamily } from "./families/evm.ts"
-import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee, opStackDataFeeOracle } from "./NetworkDescriptor.ts"
 
 export const base: EvmNetworkDescriptor<"base"> = {
   name: "base",
@@ -25,6 +25,7 @@ export const base: EvmNetworkDescriptor<"base"> = {
   standstillSeconds: 30,
   blockMillis: 2_000,
   transferFee: evmTransferFee,
+  dataFeeOracle: opStackDataFeeOracle,
   publicRpcUrls: {
     mainnet: ["https://mainnet.base.org"],
     devnet: ["https://sepolia.base.org"]

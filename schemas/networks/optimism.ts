@@ -4,7 +4,7 @@
  */
 import { ether } from "./ethereum.ts"
 import { evmFamily } from "./families/evm.ts"
-import { type EvmNetworkDescriptor, evmTransferFee } from "./NetworkDescriptor.ts"
+import { type EvmNetworkDescriptor, evmTransferFee, opStackDataFeeOracle } from "./NetworkDescriptor.ts"
 
 export const optimism: EvmNetworkDescriptor<"optimism"> = {
   name: "optimism",
@@ -25,6 +25,7 @@ export const optimism: EvmNetworkDescriptor<"optimism"> = {
   standstillSeconds: 30,
   blockMillis: 2_000,
   transferFee: evmTransferFee,
+  dataFeeOracle: opStackDataFeeOracle,
   publicRpcUrls: {
     mainnet: ["https://mainnet.optimism.io"],
     devnet: ["https://sepolia.optimism.io"]

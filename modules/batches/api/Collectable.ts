@@ -96,7 +96,7 @@ export class CollectableGroup extends HttpApiGroup.make("collectable").add(
       min_value: Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 }))).annotate(
         {
           description:
-            "Smallest balance of an address, in dollars; default: three times the cost of its gas, and at least 1 dollar"
+            "Smallest balance of an address, in dollars; default: three times what collecting it costs, and at least 1 dollar"
         }
       ),
       expand: Schema.optionalKey(Schema.Literal("addresses")).annotate({

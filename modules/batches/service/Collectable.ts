@@ -163,7 +163,11 @@ const selectWorthCollecting = Effect.fnUntraced(function*(
   const rate = cost === null || coin === undefined ? null : yield* rateOf(services, coin)
   const gasValue = cost === null || coin === undefined || rate === null
     ? null
-    : usdValueDown(baseUnits(cost.gas * cost.gasPrice / BigInt(cost.addresses)), rate, coin.decimals)
+    : usdValueDown(
+      baseUnits((cost.gas * cost.gasPrice + cost.dataFee) / BigInt(cost.addresses)),
+      rate,
+      coin.decimals
+    )
   const minimum = minimumValue ?? defaultMinimumValue(gasValue)
   const selected = holdings.filter((each) => isWorthCollecting(each, minimum))
   return { holdings: selected, gas: cost === null ? null : cost.gas * BigInt(selected.length) / BigInt(cost.addresses) }

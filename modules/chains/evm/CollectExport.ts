@@ -4,7 +4,9 @@ import { DriverError } from "../../../runtime/Chains.ts"
 import type { CollectCost, CollectPart, PayoutExport, PayoutFormat } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
+import { evmDescriptorOf } from "../../../schemas/Network.ts"
 import { collector, contractErrors, maximumAddressesPerCall } from "./Contracts.ts"
+import { readDataFee, unsignedTransaction } from "./DataFee.ts"
 import { type CallOutcome, type Endpoint, Quantity } from "./JsonRpc.ts"
 import { addressCount, type Call, collectCall, partReference } from "./PayoutCalls.ts"
 import { hasBuild, readNewestHeight } from "./PayoutExport.ts"
@@ -70,12 +72,19 @@ export const buildCollect = Effect.fnUntraced(function*(
 
 /** See `PayoutDriver.estimateCollect`. */
 export const estimateCollect = Effect.fnUntraced(function*(
-  { rpc }: SearchContext,
+  { chainId, network, rpc }: SearchContext,
   part: CollectPart
 ): Effect.fn.Return<CollectCost, PublicError | DriverError> {
   if (addressCount(part) > maximumAddressesPerCall) return yield* tooLarge
-  const gas = yield* rpc.withFailover((endpoint) => tryCollect(endpoint, "eth_estimateGas", part, collectCall(part)))
+  const call = collectCall(part)
+  const gas = yield* rpc.withFailover((endpoint) => tryCollect(endpoint, "eth_estimateGas", part, call))
   if (isPublicError(gas)) return yield* gas
-  const gasPrice = yield* rpc.withFailover((endpoint) => endpoint.call("eth_gasPrice", [], Quantity))
-  return { gas, gasPrice: baseUnits(BigInt(gasPrice)) }
+  const gasPrice = BigInt(yield* rpc.withFailover((endpoint) => endpoint.call("eth_gasPrice", [], Quantity)))
+  const oracle = evmDescriptorOf(network).dataFeeOracle
+  const dataFee = oracle === undefined ?
+    baseUnits(0n) :
+    yield* rpc.withFailover((endpoint) =>
+      readDataFee(endpoint, oracle, unsignedTransaction(call, { chainId, gas, gasPrice }))
+    )
+  return { gas, gasPrice: baseUnits(gasPrice), dataFee }
 })

@@ -12,7 +12,7 @@ import type {
 } from "../../../runtime/Payouts.ts"
 import { toChecksumAddress } from "../../../schemas/EvmAddress.ts"
 import { type BaseUnits, baseUnits } from "../../../schemas/Money.ts"
-import type { Environment, Network } from "../../../schemas/Network.ts"
+import type { Environment, EvmNetwork } from "../../../schemas/Network.ts"
 import { word } from "./AbiWords.ts"
 import { type BlockHeader, hex, readHeader } from "./Blocks.ts"
 import { collector, payer, selectors, topics } from "./Contracts.ts"
@@ -43,7 +43,7 @@ export const PayoutTrace = Schema.Struct({
 export type PayoutTrace = typeof PayoutTrace.Type
 
 export interface SearchContext {
-  readonly network: Network
+  readonly network: EvmNetwork
   readonly environment: Environment
   readonly rpc: JsonRpc
   readonly chainId: number

@@ -109,7 +109,8 @@ const blockOf = ({ blocks }: ChainState, txHash: string): SimulatedBlock | undef
 const estimateCollect: NonNullable<PayoutDriver["estimateCollect"]> = ({ lines }) =>
   Effect.succeed({
     gas: collectGas * BigInt(new Set(lines.map(({ address }) => address)).size),
-    gasPrice: collectGasPrice
+    gasPrice: collectGasPrice,
+    dataFee: baseUnits(0n)
   })
 
 const balanceChangeOn =

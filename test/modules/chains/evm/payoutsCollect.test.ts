@@ -6,8 +6,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { decodeFunctionData, type Hex } from "viem"
+import { decodeFunctionData, type Hex, serializeTransaction, size, toHex } from "viem"
 import { collector } from "../../../../modules/chains/evm/Contracts.ts"
+import { unsignedTransaction } from "../../../../modules/chains/evm/DataFee.ts"
 import { toChecksumAddress } from "../../../../schemas/EvmAddress.ts"
 import type { PublicError } from "../../../../schemas/Errors.ts"
 import { baseUnits } from "../../../../schemas/Money.ts"
@@ -122,6 +123,36 @@ layer(CollectTown.layer("prague"), options)("collecting", (it) => {
       assert.isTrue(transfers.every(({ destination }) => destination === part.payee))
       assert.strictEqual(yield* codeOf(build(part)), "NOTHING_TO_COLLECT")
       assert.strictEqual(yield* codeOf(driver.estimateCollect!(part)), "NOTHING_TO_COLLECT")
+    }))
+
+  it.effect("costs what the rollup takes for its bytes beside the gas", () =>
+    Effect.gen(function*() {
+      const { build, driver, mintMany, newAddresses, newPart, node, usdc, usdcLine } = yield* makeDesk
+      const addresses = newAddresses(30)
+      yield* mintMany(usdc, addresses.map(({ address }) => address), 7n)
+      const part = newPart(addresses.map((at) => usdcLine(at)))
+      const { dataFee } = yield* driver.estimateCollect!(part)
+      assert.strictEqual(dataFee, 0n, "no chain without the contract takes anything")
+      // A stand-in that takes one base unit for each byte of the transaction that it is asked about.
+      yield* node.rpc("anvil_setCode", "0x420000000000000000000000000000000000000F", "0x60243560005260206000f3")
+      const cost = yield* driver.estimateCollect!(part)
+      const [call] = callsOf(yield* build(part))
+      const unsigned = serializeTransaction({
+        type: "eip1559",
+        chainId: 84_532,
+        nonce: 0xffff,
+        maxFeePerGas: cost.gasPrice,
+        maxPriorityFeePerGas: cost.gasPrice,
+        gas: cost.gas,
+        ...call!
+      })
+      assert.strictEqual(cost.dataFee, BigInt(size(unsigned)))
+      assert.strictEqual(
+        toHex(
+          unsignedTransaction({ ...call!, value: 0n }, { chainId: 84_532, gas: cost.gas, gasPrice: cost.gasPrice })
+        ),
+        unsigned
+      )
     }))
 
   it.effect("is found where somebody else collected, each in its own transaction, and what is left goes on", () =>
