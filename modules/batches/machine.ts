@@ -99,14 +99,14 @@ export const partOf = (batch: BatchState, number: number): PartState | PublicErr
   })
 
 /**
- * Why a part cannot be given out in a format now; null: it can, or the same export is given again. `lookAlike`: lines
+ * Why a part cannot be given out in a format now; null: it can, or the same export is given again. `equal`: lines
  * that a list could not tell apart.
  */
 export const exportRefusal = (
   batch: BatchState,
   part: PartState,
   format: PayoutFormat,
-  lookAlike: ReadonlyArray<number>
+  equal: ReadonlyArray<number>
 ): PublicError | null => {
   const status = statusOf(batch)
   if (batch.isCanceled || !isOpen(batch)) {
@@ -125,18 +125,18 @@ export const exportRefusal = (
       details: { format: part.export.format, valid_until: part.export.validUntil }
     })
   }
-  return format === "csv" && lookAlike.length > 0
-    ? publicError("LINES_AMBIGUOUS", { details: { lines: [...lookAlike] } })
+  return format === "csv" && equal.length > 0
+    ? publicError("LINES_AMBIGUOUS", { details: { lines: [...equal] } })
     : null
 }
 
 /** Lines of a part that have token, receiver and amount in common with another one. */
-export const lookAlikeLines = (lines: ReadonlyArray<LineState>): ReadonlyArray<number> => {
-  const byLook = Map.groupBy(
+export const equalLines = (lines: ReadonlyArray<LineState>): ReadonlyArray<number> => {
+  const byPayment = Map.groupBy(
     lines,
     ({ destination, tokenAddress, units }) => JSON.stringify([tokenAddress, destination.address, units.toString()])
   )
-  return [...byLook.values()].filter((alike) => alike.length > 1).flatMap((alike) => alike.map(({ line }) => line))
+  return [...byPayment.values()].filter((alike) => alike.length > 1).flatMap((alike) => alike.map(({ line }) => line))
 }
 
 const onlyNext = (next: BatchState): BatchDecision => ({ next, finalLines: [], unexpected: [], withdrawn: [] })

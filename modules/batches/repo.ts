@@ -397,9 +397,9 @@ export const makeRepo = Effect.gen(function*() {
       read(sql`SELECT * FROM batches WHERE merchant_id = ${merchantId} AND environment = ${environment}
         AND closed_at IS NULL AND network = ${network} AND from_address = ${from} ORDER BY id`),
     /**
-     * When the chain is looked at next, and up to where it was. Not by a commit: many looks find nothing, and each commit
-     * would be a conflict for whoever changes the batch meanwhile. Nothing where another version is stored by now, which
-     * has times of its own.
+     * When the chain is looked at next, and up to where it was. Not by a commit: many looks find nothing, and each
+     * commit would be a conflict for whoever changes the batch meanwhile. Nothing where another version is stored by
+     * now, which has times of its own.
      */
     storeTimes: ({ dueAt, id, merchantId, parts, version }: BatchState): Effect.Effect<void> =>
       Effect.asVoid(Effect.orDie(

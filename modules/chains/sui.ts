@@ -14,7 +14,7 @@ import { usdMillis } from "../../schemas/Money.ts"
 import { descriptorOf, Environment } from "../../schemas/Network.ts"
 import { suiPaymentUri } from "../../schemas/PaymentUri.ts"
 import { makeCorroborate } from "./sui/Corroboration.ts"
-import { impossibleEpoch } from "./sui/Epochs.ts"
+import { epochFault } from "./sui/Epochs.ts"
 import { follow } from "./sui/Follow.ts"
 import { makeHistory } from "./sui/History.ts"
 import { isDigest } from "./sui/Identifiers.ts"
@@ -111,7 +111,7 @@ const proveNetwork = (environment: Environment, chainId: string) => (node: SuiNo
       return `is on the network ${info.chainId}, but ${network} is ${chainId} here: correct the url or the ` +
         "environment, or set `chainId` for a private network"
     }
-    const reason = impossibleEpoch(environment, info.epoch ?? 0n, yield* nowSeconds)
+    const reason = epochFault(environment, info.epoch ?? 0n, yield* nowSeconds)
     return reason === null ? null : `cannot be right: ${reason}. Correct this machine's clock, or the url`
   })
 

@@ -226,7 +226,8 @@ export const make = Effect.gen(function*() {
   ) =>
     sql<Row>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
         r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
-        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata${more.columns}
+        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
+        ${more.columns}
       FROM (SELECT * FROM refunds
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
         ORDER BY id LIMIT ${pageRows}) r
@@ -242,8 +243,8 @@ export const make = Effect.gen(function*() {
   )
 
   /**
-   * The line `l` of a batch as columns, with the fee of its transaction. Other lines of a `csv` are paid by transactions
-   * of their own, whose fees nobody keeps, so nothing is told of it.
+   * The fee of the transaction that paid the line `l` of a batch. Each line of a `csv` is paid by a transaction of its
+   * own, whose fee nobody keeps, so nothing is told of it.
    */
   const feeColumns = sql`f.batch_id, f.fee_network, f.network_fee, f.fee_tx_hash`
   const feeOfLine = sql`LATERAL (
@@ -278,7 +279,8 @@ export const make = Effect.gen(function*() {
         ? sql`CASE WHEN l.line IS NOT NULL THEN json_build_object('symbol', l.symbol, 'decimals', l.decimals)
             WHEN x.evidence ->> 'token_decimals' IS NOT NULL AND x.evidence ->> 'token_symbol' IS NOT NULL
             THEN json_build_object('symbol', x.evidence -> 'token_symbol', 'decimals', x.evidence -> 'token_decimals')
-          END AS token, coalesce(l.amount, x.amount) AS amount, coalesce(l.tx_hash, x.evidence ->> 'tx_hash') AS tx_hash,
+          END AS token, coalesce(l.amount, x.amount) AS amount,
+          coalesce(l.tx_hash, x.evidence ->> 'tx_hash') AS tx_hash,
           l.reference, ${feeColumns}`
         : sql`NULL AS token, NULL::bigint AS amount, NULL AS tx_hash, NULL AS reference`
     }
@@ -288,13 +290,14 @@ export const make = Effect.gen(function*() {
       isBatched
         ? sql`LEFT JOIN batch_lines l ON t.source_object = 'batch_line' AND l.merchant_id = t.merchant_id
             AND l.batch_id = split_part(t.source_id, '/', 1) AND l.line::text = split_part(t.source_id, '/', 2)
-          LEFT JOIN exceptions x ON t.source_object = 'exception' AND x.merchant_id = t.merchant_id AND x.id = t.source_id
+          LEFT JOIN exceptions x ON t.source_object = 'exception' AND x.merchant_id = t.merchant_id
+            AND x.id = t.source_id
           LEFT JOIN ${feeOfLine} ON true`
         : sql``
     }
       ORDER BY t.id`.pipe(Effect.orDie)
 
-  /** All of these in the order of their UUIDs, each fee behind what it was paid for. Only the books have what was sent. */
+  /** All of these in the order of their UUIDs, each fee behind what it was for. Only the books have what was sent. */
   const movements = Effect.fnUntraced(function*(query: PageQuery, hasBooks: boolean) {
     const isBatched = yield* hasBatches
     const [received, refunded, sent] = yield* Effect.all([

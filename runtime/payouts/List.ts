@@ -4,7 +4,7 @@
  */
 import { csvLine, decimal, text } from "../../schemas/Csv.ts"
 import { formatUnits } from "../../schemas/Money.ts"
-import { paymentName } from "./Ambiguity.ts"
+import { paymentName } from "./EqualLines.ts"
 import type { PayoutExport, PayoutLine, PayoutPart } from "../Payouts.ts"
 
 /** The columns of Safe's CSV app, and the memo, without which some receivers cannot be paid. */

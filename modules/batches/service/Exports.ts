@@ -11,10 +11,10 @@ import { hasTerms, holdWrite, sentUnits } from "../../refunds/plugin.ts"
 import {
   type BatchState,
   decide,
+  equalLines,
   exportRefusal,
   linesOf,
   type LineState,
-  lookAlikeLines,
   partOf,
   type PartState
 } from "../machine.ts"
@@ -176,7 +176,7 @@ export const exportPart = (services: BatchServices) =>
       const part = partOf(batch, request.part)
       if (isPublicError(part)) return yield* part
       const lines = linesOf(batch, part.part)
-      const refusal = exportRefusal(batch, part, request.format, lookAlikeLines(lines))
+      const refusal = exportRefusal(batch, part, request.format, equalLines(lines))
       if (refusal !== null) return yield* refusal
       if (part.status === "out") return yield* readStoredExport(services, batch, part)
       if (batch.kind !== "collect") yield* screenLines(services, batch, lines)

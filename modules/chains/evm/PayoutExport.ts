@@ -4,7 +4,7 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 import { Clock, Effect } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import { reorgDepth } from "../../../runtime/chains/Confirmations.ts"
-import { paymentName, refusalOfAmbiguity } from "../../../runtime/payouts/Ambiguity.ts"
+import { paymentName, refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import type { PayoutExport, PayoutFormat, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { formatUnits } from "../../../schemas/Money.ts"
@@ -203,8 +203,8 @@ export const buildPayout = Effect.fnUntraced(function*(
   const { network, rpc } = context
   const { format, part, spentInputs } = request
   if (!isCallFormat(format) && format !== "csv") return yield* new DriverError({ network, reason: `no ${format} here` })
-  const ambiguity = isCallFormat(format) ? null : refusalOfAmbiguity(part, () => true, spentInputs, true)
-  if (ambiguity !== null) return yield* ambiguity
+  const refusal = isCallFormat(format) ? null : refusalOfEqualLines(part, () => true, spentInputs, true)
+  if (refusal !== null) return yield* refusal
   const newest = yield* readNewestHeight(rpc)
   const built = yield* rpc.withFailover((endpoint) => buildAt(endpoint, context, request, newest))
   return "payload" in built ? built : yield* built

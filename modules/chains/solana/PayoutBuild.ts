@@ -5,7 +5,7 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
 import { answersOf, askEach, majorityOf } from "../../../runtime/payouts/Agreement.ts"
-import { refusalOfAmbiguity } from "../../../runtime/payouts/Ambiguity.ts"
+import { refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import { listExport } from "../../../runtime/payouts/List.ts"
 import type { PayoutExport, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -217,7 +217,7 @@ export const buildPayout = Effect.fnUntraced(function*(
     readonly spentInputs: ReadonlySet<string>
   }
 ): Effect.fn.Return<PayoutExport, PublicError | DriverError> {
-  const early = refusalOfLines(part) ?? refusalOfAmbiguity(part, () => isList, spentInputs, isList)
+  const early = refusalOfLines(part) ?? refusalOfEqualLines(part, () => isList, spentInputs, isList)
   if (early !== null) return yield* early
   const facts = yield* nodes.withFailover(readFacts(part))
   if (facts.isExecuted) return yield* publicError("BATCH_PAID")

@@ -5,29 +5,33 @@
 import type { Environment } from "../../../schemas/Network.ts"
 
 /**
- * An epoch of mainnet and its start in epoch seconds, after which none takes less than a day. Source: the answer of
- * `suix_getLatestSuiSystemState` in docs.getblock.io (epoch 1001, 1767807788838 ms).
+ * An epoch of mainnet and its start in seconds since 1970, after which none takes less than a day. Source: mainnet
+ * itself, `epoch(epochId: 1001) { startTimestamp }`
+ * (https://docs.sui.io/references/sui-api/sui-graphql/reference/operations/queries/epoch).
  */
-const anchor = { epoch: 1_001n, start: 1_767_807_788 }
+const referenceEpoch = { epoch: 1_001n, start: 1_767_807_788 }
 
-/** `epochDurationMs` of mainnet's parameters (docs.sui.io, "Epochs and Reconfiguration"). */
+/**
+ * `epochDurationMs` of mainnet's parameters
+ * (https://www.alchemy.com/docs/chains/sui/sui-api-endpoints/suix-get-latest-sui-system-state).
+ */
 const epochSeconds = 86_400
 
 /** Seconds that a node's clock may be ahead of ours. */
 const aheadSeconds = 600
 
-/** The latest epoch of mainnet that can run at a time, in epoch seconds. */
+/** The latest epoch of mainnet that can run at a time, in seconds since 1970. */
 export const latestEpoch = (now: number): bigint =>
-  anchor.epoch + BigInt(Math.max(0, Math.floor((now + aheadSeconds - anchor.start) / epochSeconds)))
+  referenceEpoch.epoch + BigInt(Math.max(0, Math.floor((now + aheadSeconds - referenceEpoch.start) / epochSeconds)))
 
 /** A sentence about an epoch that a node names, and that cannot be; null: it can. */
-export const impossibleEpoch = (environment: Environment, epoch: bigint, now: number): string | null =>
+export const epochFault = (environment: Environment, epoch: bigint, now: number): string | null =>
   environment === "devnet" || epoch <= latestEpoch(now)
     ? null
     : `it says that this is epoch ${epoch}, and mainnet cannot be past epoch ${latestEpoch(now)}`
 
 /** The same of when the running epoch began and how long it takes at least. */
-export const impossibleTimes = (
+export const epochTimesFault = (
   environment: Environment,
   { durationSeconds, start }: { readonly start: number; readonly durationSeconds: number },
   now: number

@@ -10,7 +10,7 @@ import type { PayoutDriver, PayoutExport, PayoutPart } from "../../../runtime/Pa
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits } from "../../../schemas/Money.ts"
 import { descriptorOf, type Environment } from "../../../schemas/Network.ts"
-import { impossibleEpoch, impossibleTimes } from "./Epochs.ts"
+import { epochFault, epochTimesFault } from "./Epochs.ts"
 import { nativeCoinType } from "./Identifiers.ts"
 import type { SuiNode } from "./Nodes.ts"
 import type { Epoch, ExecutionFailure, GasUsed } from "./PayoutMessages.ts"
@@ -189,7 +189,7 @@ const readTrustedEpoch = Effect.fnUntraced(function*(node: SuiNode, environment:
     return yield* node.fail("GetEpoch", `it says that gas costs ${referenceGasPrice} MIST`, "contradiction")
   }
   const now = yield* nowSeconds
-  const reason = impossibleEpoch(environment, epoch, now) ?? impossibleTimes(environment, found, now)
+  const reason = epochFault(environment, epoch, now) ?? epochTimesFault(environment, found, now)
   return reason === null ? found : yield* node.fail("GetEpoch", reason, "contradiction")
 })
 

@@ -4,7 +4,7 @@ import type { DriverError } from "../../../runtime/Chains.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import { answersOf, askEach, majorityOf } from "../../../runtime/payouts/Agreement.ts"
-import { paymentName, refusalOfAmbiguity } from "../../../runtime/payouts/Ambiguity.ts"
+import { paymentName, refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import { listExport } from "../../../runtime/payouts/List.ts"
 import type { PayoutExport, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -176,8 +176,8 @@ export const buildPayout = Effect.fnUntraced(function*(
   const lines = wantedLines(part)
   const own = lines.findIndex(({ destination }) => destination === wallet)
   if (own >= 0) return yield* refuseLine(own, "it would pay the wallet itself")
-  const ambiguity = refusalOfAmbiguity(part, isTextless(isList), spentInputs, isList)
-  if (ambiguity !== null) return yield* ambiguity
+  const early = refusalOfEqualLines(part, isTextless(isList), spentInputs, isList)
+  if (early !== null) return yield* early
   const heads = yield* Effect.fromResult(
     answersOf(network, yield* askEach(endpoints, (client) => Effect.map(readMasterchain(client), ({ last }) => last)))
   )

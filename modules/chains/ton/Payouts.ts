@@ -15,14 +15,18 @@ import { buildPayout, validitySeconds } from "./PayoutBuild.ts"
 import { searchPayout } from "./PayoutSearch.ts"
 import { readWalletStates, type Toncenter } from "./Toncenter.ts"
 
-/** Messages of one signature that every wallet can send. */
-const linesPerPart = 4
+/** Messages of one signature that every wallet can send: each is a line of a part. */
+const messagesOfAnyWallet = 4
 
-/** Those of a wallet of version 5. Source: `maxMessages` of TON Connect, and the limit of actions of the machine. */
-const linesOfV5 = 255
+/**
+ * Those of a wallet of version 5. Source: `maxMessages` of TON Connect
+ * (https://github.com/ton-blockchain/ton-connect/blob/main/requests-responses.md), and the 255 actions that the virtual
+ * machine allows a transaction.
+ */
+const messagesOfWalletV5 = 255
 
 /** See `PayoutDriver.partSizes`. */
-export const partSizes = (lines: ReadonlyArray<PayoutLine>, capacity = linesPerPart): ReadonlyArray<number> =>
+export const partSizes = (lines: ReadonlyArray<PayoutLine>, capacity = messagesOfAnyWallet): ReadonlyArray<number> =>
   Array.from(
     { length: Math.ceil(lines.length / capacity) },
     (_, place) => Math.min(capacity, lines.length - place * capacity)
@@ -32,20 +36,20 @@ export const partSizes = (lines: ReadonlyArray<PayoutLine>, capacity = linesPerP
 const capacityOf = (endpoints: Endpoints<Toncenter>) => (from: string): Effect.Effect<number> => {
   const wallet = readAccountKey(from)
   return wallet === null ?
-    Effect.succeed(linesPerPart) :
+    Effect.succeed(messagesOfAnyWallet) :
     endpoints.withFailover((client) =>
       Effect.map(
         readWalletStates(client, [wallet]),
         (states) =>
           states.some(({ account, isVersion5 }) => account === wallet && isVersion5)
-            ? linesOfV5
-            : linesPerPart
+            ? messagesOfWalletV5
+            : messagesOfAnyWallet
       )
     ).pipe(
       Effect.catch(({ reason }) =>
         Effect.as(
           Effect.logInfo("a wallet's version cannot be read, so 4 lines go into a part", { reason }),
-          linesPerPart
+          messagesOfAnyWallet
         )
       )
     )

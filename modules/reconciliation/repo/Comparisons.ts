@@ -78,8 +78,8 @@ const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
 }
 
 /**
- * Odd money with its other side, which may lie far away in time: it was assigned weeks later, or booked when the books
- * began. Each is looked for by its index, as few are odd.
+ * Money of which chain and books differ in the span, with its other side, which may lie far away in time: it was
+ * assigned weeks later, or booked when the books began. Each is looked for by its index, as few differ.
  */
 const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
   const { hashOf, isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
@@ -96,7 +96,7 @@ const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
         AS usd_millis, coalesce(o.at, m.at) AS at, l.is_reversed_later,
       coalesce(m.reverses_earlier, false) AS reverses_earlier, coalesce(m.counted, p.counted) AS counted,
       coalesce(m.rejection, p.rejection) AS rejection
-    FROM odd m LEFT JOIN LATERAL (
+    FROM differing m LEFT JOIN LATERAL (
       SELECT p.id, CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
         CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
       FROM invoice_payments p WHERE m.at IS NULL AND p.id = m.payment_id AND p.merchant_id = ${merchantId} OFFSET 0
@@ -169,7 +169,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
         SELECT k.*, CASE WHEN p.status IN ('underpaid', 'confirmed') THEN p.amount END AS counted,
           CASE WHEN p.status = 'rejected' THEN p.metadata ->> 'exception' END AS rejection
         FROM k LEFT JOIN invoice_payments p ON p.id = k.payment_id AND p.merchant_id = ${merchantId}
-      ), odd AS (
+      ), differing AS (
         SELECT t.*, k.asset AS ledger_asset, k.units, k.usd_millis, k.at, k.reverses_earlier, k.is_payment,
           k.held_units, k.held_usd_millis, k.exception_id, k.transfer_id, k.counted, k.rejection,
           coalesce(t.payment_id, k.payment_id) AS money_id

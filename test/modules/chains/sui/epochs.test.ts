@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { impossibleEpoch, impossibleTimes, latestEpoch } from "../../../../modules/chains/sui/Epochs.ts"
+import { epochFault, epochTimesFault, latestEpoch } from "../../../../modules/chains/sui/Epochs.ts"
 import { suiDriver, suiRig } from "../../../support/SuiRig.ts"
 
 /**
@@ -31,22 +31,22 @@ describe("an epoch of Sui's mainnet", () => {
 
   it("is believed when it was published, and one that has not begun is not", () => {
     for (const [epoch, start] of published.slice(2)) {
-      assert.isNull(impossibleEpoch("mainnet", epoch, Math.floor(start / 1_000)))
+      assert.isNull(epochFault("mainnet", epoch, Math.floor(start / 1_000)))
     }
     const [epoch, start] = published[2]
     const now = start / 1_000
     assert.strictEqual(latestEpoch(now), epoch)
-    assert.match(impossibleEpoch("mainnet", epoch + 1n, now)!, /epoch 1002, and mainnet cannot be past epoch 1001/)
-    assert.isNull(impossibleEpoch("mainnet", epoch + 1n, now + day))
-    assert.isNotNull(impossibleEpoch("mainnet", epoch + 3n, now + day))
-    assert.isNull(impossibleEpoch("devnet", epoch + 5_000n, now))
+    assert.match(epochFault("mainnet", epoch + 1n, now)!, /epoch 1002, and mainnet cannot be past epoch 1001/)
+    assert.isNull(epochFault("mainnet", epoch + 1n, now + day))
+    assert.isNotNull(epochFault("mainnet", epoch + 3n, now + day))
+    assert.isNull(epochFault("devnet", epoch + 5_000n, now))
   })
 
   it("begins before now, and takes two days at most", () => {
-    assert.isNull(impossibleTimes("mainnet", { start: 1_000_000, durationSeconds: day }, 1_000_000))
-    assert.match(impossibleTimes("mainnet", { start: 1_100_000, durationSeconds: day }, 1_000_000)!, /not yet/)
-    assert.match(impossibleTimes("mainnet", { start: 1, durationSeconds: 365 * day }, 1_000_000)!, /take a day/)
-    assert.isNull(impossibleTimes("devnet", { start: 1, durationSeconds: 3_600 }, 1_000_000))
+    assert.isNull(epochTimesFault("mainnet", { start: 1_000_000, durationSeconds: day }, 1_000_000))
+    assert.match(epochTimesFault("mainnet", { start: 1_100_000, durationSeconds: day }, 1_000_000)!, /not yet/)
+    assert.match(epochTimesFault("mainnet", { start: 1, durationSeconds: 365 * day }, 1_000_000)!, /take a day/)
+    assert.isNull(epochTimesFault("devnet", { start: 1, durationSeconds: 3_600 }, 1_000_000))
   })
 
   it.live("is read at the start: a node that names a later one is refused", () =>

@@ -16,7 +16,7 @@ export const paymentName = (
  * Why a line of a part could be confused with another one; null: none can. `isNameless`: whether a line is found by
  * these four alone. `isList`: two equal lines of the part itself are refused too, because a list pays them separately.
  */
-export const refusalOfAmbiguity = (
+export const refusalOfEqualLines = (
   { from, lines }: Pick<PayoutPart, "from" | "lines">,
   isNameless: (line: PayoutLine) => boolean,
   spentInputs: ReadonlySet<string>,
