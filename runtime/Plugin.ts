@@ -29,6 +29,7 @@ import type { SignIns } from "./SignIns.ts"
 import type { SimulatedWallets } from "./SimulatedWallets.ts"
 import type { Sockets } from "./Sockets.ts"
 import type { Health } from "./Telemetry.ts"
+import type { TextSigners } from "./TextSigners.ts"
 import type { Timers } from "./Timers.ts"
 import type { TokenCatalog } from "./TokenCatalog.ts"
 import type { Webhooks } from "./Webhooks.ts"
@@ -64,6 +65,7 @@ export type Kernel =
   | SimulatedWallets
   | Sockets
   | RateLimiter
+  | TextSigners
   | Timers
   | TokenCatalog
   | Webhooks

@@ -21,6 +21,14 @@ export const RightsOf = Context.Reference<{ readonly read: Right; readonly write
 export const RightOf = Context.Reference<Right | null>("tillwire/runtime/Rights/RightOf", { defaultValue: () => null })
 
 /**
+ * Whether calls of an endpoint prove themselves who makes them: they need no fresh proof beside that. Approvals are
+ * signed (modules/docs/reference/approvals.md).
+ */
+export const HasOwnProof = Context.Reference<boolean>("tillwire/runtime/Rights/HasOwnProof", {
+  defaultValue: () => false
+})
+
+/**
  * Why a caller must wait with what takes `right`, if so: `PERMISSION_DENIED`. `moneyFrom`: from when on it may move
  * money on mainnet.
  */
@@ -48,17 +56,18 @@ const objectionToProof = ({ freshUntil }: { readonly freshUntil?: number }, now:
 
 /**
  * Why a caller may not do now what takes `right`, if so: it has not the right, must wait, or prove anew who it is.
- * `environment`: of what it reads or changes.
+ * `environment`: of what it reads or changes. `hasOwnProof`: the call proves that itself.
  */
 export const objectionToAct = (
   caller: Principal & { readonly moneyFrom?: number; readonly freshUntil?: number },
   right: Right,
   environment: Environment,
-  now: number
+  now: number,
+  hasOwnProof = false
 ): PublicError | undefined =>
   objectionToRight(caller, right, environment)
     ?? objectionToWait(caller, right, environment, now)
-    ?? (takesFreshProof(right, environment) ? objectionToProof(caller, now) : undefined)
+    ?? (takesFreshProof(right, environment) && !hasOwnProof ? objectionToProof(caller, now) : undefined)
 
 /**
  * Fails with `FRESH_PROOF_REQUIRED` where a person has not proved lately who it is, for acts that take it beside what

@@ -66,6 +66,10 @@ const table = {
     403,
     "Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet"
   ],
+  APPROVAL_PROOF_REQUIRED: [
+    403,
+    "Real money is approved by a signature: ask for a challenge, read its text, sign it by your passkey or wallet"
+  ],
   CREDENTIAL_NOT_ALLOWED: [403, "Payment pages take x-session-token and x-signature only: never send an API key here"],
   ENVIRONMENT_FORBIDDEN: [403, "This key belongs to another environment"],
   DEVNET_ONLY: [403, "This call works on devnet only"],

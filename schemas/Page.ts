@@ -7,14 +7,19 @@ import { MomentFrom, MomentTo } from "./Time.ts"
 /** Objects on one page: the default and the bounds. */
 export const pageLimits = { minimum: 1, maximum: 100, default: 20 } as const
 
+/** The parameters of a short list that is not filtered. */
+export const cursorQuery = {
+  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
+  starting_after: Schema.optionalKey(Schema.String),
+  ending_before: Schema.optionalKey(Schema.String)
+}
+
 /** The parameters of a list of one environment, newest first. */
 export const pageQuery = {
   environment: Schema.optionalKey(Environment),
   created_gte: Schema.optionalKey(MomentFrom),
   created_lte: Schema.optionalKey(MomentTo),
-  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
-  starting_after: Schema.optionalKey(Schema.String),
-  ending_before: Schema.optionalKey(Schema.String)
+  ...cursorQuery
 }
 
 /** Where a page begins: at the object with this id, which is not on it. */

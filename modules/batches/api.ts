@@ -12,8 +12,9 @@ import {
   WrappedErrors
 } from "../../runtime/Http.ts"
 import { PayoutFormat } from "../../runtime/Payouts.ts"
-import { RightOf, RightsOf } from "../../runtime/Rights.ts"
+import { HasOwnProof, RightOf, RightsOf } from "../../runtime/Rights.ts"
 import { SimulatedOutcome } from "../../runtime/SimulatedWallets.ts"
+import { ApprovalBody, approvalErrors, ApprovalList, OneApprovalChallenge } from "../../schemas/Approval.ts"
 import {
   Batch,
   BatchKind,
@@ -27,7 +28,7 @@ import { EpochSeconds, PathId } from "../../schemas/Ids.ts"
 import { maximumNote } from "../../schemas/Exception.ts"
 import { Metadata } from "../../schemas/Invoice.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { pageQuery } from "../../schemas/Page.ts"
+import { cursorQuery, pageQuery } from "../../schemas/Page.ts"
 import { PayoutTxHash } from "../../schemas/Refund.ts"
 import { success } from "../../schemas/Success.ts"
 import { CollectableGroup } from "./api/Collectable.ts"
@@ -228,15 +229,36 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     summary: "Retrieve a batch",
     description: "What it pays, how far it is, and by which transactions."
   })),
+  HttpApiEndpoint.post("challengeApproval", "/:id/approve/challenge", {
+    params: { id: PathId },
+    success: OneApprovalChallenge,
+    error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION", ...found)
+  }).annotate(RightOf, "batches:approve").annotate(HasOwnProof, true).annotateMerge(OpenApi.annotations({
+    summary: "Ask what to sign to approve a batch",
+    description: "What is paid, and the hash of all lines, in words, for you alone and for 5 minutes. Nothing is stored."
+  })),
   HttpApiEndpoint.post("approve", "/:id/approve", {
     params: { id: PathId },
+    payload: [ApprovalBody, Schema.Void],
     success: OneBatch,
-    error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION", ...found)
-  }).middleware(Idempotent).annotate(RightOf, "batches:approve").annotateMerge(OpenApi.annotations({
-    summary: "Approve a batch",
-    description:
-      "It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare "
-      + "`approval_code` first."
+    error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION",
+      ...approvalErrors, ...found)
+  }).middleware(Idempotent).annotate(RightOf, "batches:approve").annotate(HasOwnProof, true).annotateMerge(
+    OpenApi.annotations({
+      summary: "Approve a batch",
+      description:
+        "It may be paid: these lines, by this wallet, on this network. Only a person approves, and signs what it "
+        + "approves: always with real money, on devnet where it wants to. Compare `approval_code` first."
+    })
+  ),
+  HttpApiEndpoint.get("approvals", "/:id/approvals", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment), ...cursorQuery },
+    success: ApprovalList,
+    error: errors("wrapped", "INVALID_LIMIT", "INVALID_CURSOR", ...found)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List what people signed to approve a batch, newest first",
+    description: "Everything that it takes to check anywhere who approved what. A cursor is the id of an approval."
   })),
   HttpApiEndpoint.post("cancel", "/:id/cancel", {
     params: { id: PathId },

@@ -11,6 +11,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { BatchesApi, type NewBatch } from "./api.ts"
 import { batchObject, type BatchState, lineObject, linesOf, summaryObject } from "./machine.ts"
+import { Approvals, approvalsReply, challengeReply } from "../refunds/plugin.ts"
 import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
 import type { BatchContents, BatchRequest } from "./service/Creation.ts"
@@ -160,6 +161,7 @@ export const handlers = Operations.group(
   "batches",
   Effect.fn(function*(group) {
     const batches = yield* Batches
+    const approvals = yield* Approvals
 
     /** Whose batches the caller reads, in the environment it asks for. */
     const ownerOf = Effect.fnUntraced(function*(requested?: Environment) {
@@ -219,12 +221,30 @@ export const handlers = Operations.group(
       )
       .handle(
         "approve",
-        Effect.fnUntraced(function*({ params }) {
+        Effect.fnUntraced(function*({ params, payload }) {
           const { owner, principal } = yield* ownerOf()
           return yield* answerIdempotently(
-            (call: IdempotentCall<BatchState>) => batches.approve(owner, params.id, principal, call),
+            (call: IdempotentCall<BatchState>) =>
+              batches.approve(owner, params.id, principal, call, payload?.proof ?? null),
             batchObject
           )
+        })
+      )
+      .handle(
+        "challengeApproval",
+        Effect.fnUntraced(function*({ params }) {
+          const { owner, principal } = yield* ownerOf()
+          return challengeReply(yield* batches.issueApproval(owner, params.id, principal))
+        })
+      )
+      .handle(
+        "approvals",
+        Effect.fnUntraced(function*({ params, query }) {
+          const { owner } = yield* ownerOf(query.environment)
+          const batch = yield* batches.find(owner.merchantId, params.id)
+          if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+          const filter = { merchantId: batch.merchantId, object: "batch", objectId: batch.id } as const
+          return yield* approvalsReply(approvals, filter, query, batch.approvals)
         })
       )
       .handle(

@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
 import { Payments } from "../payments/plugin.ts"
-import { Refunds } from "../refunds/plugin.ts"
+import { Approvals, Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { BatchesApi } from "./api.ts"
 import { handlers, rpcHandlers, simulationHandlers } from "./handlers.ts"
@@ -18,7 +18,7 @@ export { Batches } from "./service.ts"
 export const plugin = Plugin.make({
   name: "batches",
   slot: "modules",
-  needs: { invoices: Invoices, payments: Payments, refunds: Refunds, settings: MerchantSettings },
+  needs: { invoices: Invoices, payments: Payments, refunds: [Refunds, Approvals], settings: MerchantSettings },
   http: BatchesApi,
   rpc: BatchesRpc,
   migrations,

@@ -63,7 +63,12 @@ const Row = Schema.Struct({
   metadata: Metadata,
   content_hash: Schema.String,
   approvals_required: Schema.Int,
-  approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
+  approvals: Schema.Array(Schema.Struct({
+    person: Schema.String,
+    actor: Schema.String,
+    at: Schema.Int,
+    signed: Schema.optionalKey(Schema.String)
+  })),
   is_canceled: Schema.Boolean,
   is_expired: Schema.Boolean,
   parts: Schema.Array(PartRow),

@@ -4,6 +4,7 @@ import { type EventDraft, previousAttributes } from "../../schemas/Event.ts"
 import { uuidOf } from "../../schemas/NamedUuid.ts"
 import { batchObject, type BatchState, isOpen, type LineState, statusOf, type TransferName } from "./machine.ts"
 
+export { approvedBatch } from "./rules/ApprovalText.ts"
 export { dayOf, limitRefusal, type PayoutLimits } from "./rules/Limits.ts"
 export { type NewBatch, newBatch, newLines, type PlannedLine } from "./rules/NewBatches.ts"
 export { driverPart } from "./rules/Parts.ts"

@@ -14,13 +14,14 @@ import { type SimulatedOutcome, SimulatedWallets } from "../../runtime/Simulated
 import { Health } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import type { ApprovalAnswer } from "../../schemas/Approval.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { Refunds } from "../refunds/plugin.ts"
+import { Approvals, type IssuedApproval, Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { BatchState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
-import { approveBatch, type BatchActor, cancelBatch, hintTransaction } from "./service/Acts.ts"
+import { approveBatch, type BatchActor, cancelBatch, hintTransaction, issueBatchApproval } from "./service/Acts.ts"
 import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
 import { type Collectable, type CollectableRequest, readCollectable } from "./service/Collectable.ts"
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
@@ -46,12 +47,18 @@ export class Batches extends Context.Service<Batches, {
   readonly collectable: (owner: BatchOwner, request: CollectableRequest) => Effect.Effect<Collectable, PublicError>
   readonly find: Repo["find"]
   readonly page: Repo["page"]
-  /** Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`. */
+  /** What a person signs to approve it. Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `INVALID_TRANSITION`. */
+  readonly issueApproval: (owner: BatchOwner, id: string, actor: BatchActor) => Effect.Effect<IssuedApproval, PublicError>
+  /**
+   * Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`, and those of
+   * `Approvals.prove` and `Approvals.record` for `answer`, which the person signed.
+   */
   readonly approve: (
     owner: BatchOwner,
     id: string,
     actor: BatchActor,
-    call: IdempotentCall<BatchState>
+    call: IdempotentCall<BatchState>,
+    answer?: ApprovalAnswer | null
   ) => Effect.Effect<BatchState, PublicError>
   /** Errors: `BATCH_NOT_FOUND`, `BATCH_NOT_CANCELABLE`. */
   readonly cancel: (
@@ -105,6 +112,7 @@ export class Batches extends Context.Service<Batches, {
 
 const make = Effect.gen(function*() {
   const services: BatchServices = {
+    approvals: yield* Approvals,
     auditLog: yield* AuditLog,
     books: yield* Books,
     catalog: yield* TokenCatalog,
@@ -140,6 +148,7 @@ const make = Effect.gen(function*() {
     collectable: readCollectable(services),
     find: services.repo.find,
     page: services.repo.page,
+    issueApproval: issueBatchApproval(services),
     approve: (...args) => dieOnReplay(approve(...args)),
     cancel: (...args) => dieOnReplay(cancel(...args)),
     export: (...args) => dieOnReplay(giveOut(...args)),

@@ -1540,6 +1540,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/refunds/{id}/approve/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask what to sign to approve a refund
+         * @description What is paid, and to where, in words, for you alone and for 5 minutes. Nothing is stored.
+         */
+        post: operations["refunds.challengeApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/refunds/{id}/approve": {
         parameters: {
             query?: never;
@@ -1551,9 +1571,29 @@ export interface paths {
         put?: never;
         /**
          * Approve a refund
-         * @description It may be paid out, in this amount and to this destination: another destination needs another approval. Only a signed-in wallet approves.
+         * @description It may be paid out, in this amount and to this destination: another destination needs another approval. Only a person approves, and signs what it approves: always with real money, on devnet where it wants to.
          */
         post: operations["refunds.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what people signed to approve a refund, newest first
+         * @description Everything that it takes to check anywhere who approved what. A cursor is the id of an approval.
+         */
+        get: operations["refunds.approvals"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1724,6 +1764,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/batches/{id}/approve/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask what to sign to approve a batch
+         * @description What is paid, and the hash of all lines, in words, for you alone and for 5 minutes. Nothing is stored.
+         */
+        post: operations["batches.challengeApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/batches/{id}/approve": {
         parameters: {
             query?: never;
@@ -1735,9 +1795,29 @@ export interface paths {
         put?: never;
         /**
          * Approve a batch
-         * @description It may be paid: these lines, by this wallet, on this network. Only a signed-in person approves; compare `approval_code` first.
+         * @description It may be paid: these lines, by this wallet, on this network. Only a person approves, and signs what it approves: always with real money, on devnet where it wants to. Compare `approval_code` first.
          */
         post: operations["batches.approve"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/batches/{id}/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List what people signed to approve a batch, newest first
+         * @description Everything that it takes to check anywhere who approved what. A cursor is the id of an approval.
+         */
+        get: operations["batches.approvals"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -3399,6 +3479,205 @@ export interface components {
         ApiKeyRotation: {
             /** @description How long the old key may still be used; default 86400 */
             overlap_seconds?: number;
+        };
+        /**
+         * @example {
+         *       "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+         *       "object": "approval",
+         *       "approves": {
+         *         "object": "refund",
+         *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
+         *       },
+         *       "environment": "mainnet",
+         *       "person": "per_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *       "at": 1766320500,
+         *       "counts": true,
+         *       "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+         *       "signature": {
+         *         "type": "passkey",
+         *         "credential_id": "c2VjcmV0",
+         *         "public_key": {
+         *           "kty": "EC",
+         *           "crv": "P-256",
+         *           "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+         *           "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
+         *         },
+         *         "rp_id": "pay.example.com",
+         *         "origin": "https://pay.example.com",
+         *         "authenticator_data": "SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ",
+         *         "client_data_json": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+         *         "signature": "MEUCIQ"
+         *       }
+         *     }
+         */
+        Approval: {
+            /** @description `apr_` and 64 hex digits */
+            id: string;
+            /** @constant */
+            object: "approval";
+            approves: {
+                /** @enum {string} */
+                object: "refund" | "batch";
+                id: string;
+            };
+            /** @enum {string} */
+            environment: "devnet" | "mainnet";
+            /** @description As people are counted, and as the text names it */
+            person: string;
+            /** @description The credential of the call, as `approvals` of the object names it */
+            by: string;
+            /** @example 1766320496 */
+            at: number;
+            /** @description False: the object was changed later, so this approves nothing now */
+            counts: boolean;
+            /** @description Null: erased with the data of the person who was paid */
+            text: string | null;
+            signature: {
+                /** @constant */
+                type: "passkey";
+                /** @description As the authenticator names it, base64url */
+                credential_id: string;
+                /** @description A JSON Web Key */
+                public_key: Record<string, never>;
+                rp_id: string;
+                origin: string;
+                /** @description base64url, as all bytes here */
+                authenticator_data: string;
+                /** @description Its `challenge` is SHA-256 of `text` */
+                client_data_json: string;
+                signature: string;
+            } | {
+                /** @constant */
+                type: "wallet";
+                /** @enum {string} */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+                address: string;
+                /** @description Of an account that is a contract (EIP-1271), which only its chain can be asked about; else null */
+                chain_id: string | null;
+                signature: string;
+                public_key: string | null;
+                proof: unknown | null;
+            } | null;
+        };
+        /**
+         * @example {
+         *       "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+         *       "object": "approval_challenge",
+         *       "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+         *       "expires_at": 1766320796,
+         *       "passkey": null,
+         *       "wallets": [
+         *         {
+         *           "family": "evm",
+         *           "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "chain_id": null
+         *         }
+         *       ]
+         *     }
+         */
+        ApprovalChallenge: {
+            /** @description `apr_` and 64 hex digits */
+            id: string;
+            /** @constant */
+            object: "approval_challenge";
+            /** @description What you approve, in words: read it. It is what is signed */
+            text: string;
+            /** @example 1766320496 */
+            expires_at: number;
+            /** @description `PublicKeyCredentialRequestOptionsJSON`; null: you have no passkey here */
+            passkey: unknown | null;
+            /** @description Wallets of yours that may sign `text` instead */
+            wallets: {
+                /** @enum {string} */
+                family: "evm" | "solana" | "ton" | "sui" | "cardano";
+                address: string;
+                chain_id: string | null;
+            }[];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "object": "list",
+         *         "data": [
+         *           {
+         *             "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+         *             "object": "approval",
+         *             "approves": {
+         *               "object": "refund",
+         *               "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
+         *             },
+         *             "environment": "mainnet",
+         *             "person": "per_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+         *             "at": 1766320500,
+         *             "counts": true,
+         *             "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+         *             "signature": {
+         *               "type": "passkey",
+         *               "credential_id": "c2VjcmV0",
+         *               "public_key": {
+         *                 "kty": "EC",
+         *                 "crv": "P-256",
+         *                 "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+         *                 "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
+         *               },
+         *               "rp_id": "pay.example.com",
+         *               "origin": "https://pay.example.com",
+         *               "authenticator_data": "SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ",
+         *               "client_data_json": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+         *               "signature": "MEUCIQ"
+         *             }
+         *           }
+         *         ],
+         *         "has_more": false
+         *       }
+         *     }
+         */
+        ApprovalList: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @constant */
+                object: "list";
+                data: components["schemas"]["Approval"][];
+                has_more: boolean;
+            };
+        };
+        /**
+         * @example {
+         *       "proof": {
+         *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+         *         "wallet": {
+         *           "family": "evm",
+         *           "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *           "signature": "0xababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab"
+         *         }
+         *       }
+         *     }
+         */
+        Approve: {
+            /** @description Your signature of what you approve. With real money there is no approval without one */
+            proof?: {
+                /**
+                 * @description Of the challenge that it answers
+                 * @example apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190
+                 */
+                id: string;
+                /** @description `toJSON()` of what `navigator.credentials.get` gives for the challenge's `passkey` */
+                passkey?: unknown | null;
+                /** @description What a wallet of yours makes of `text`, in place of `passkey` */
+                wallet?: {
+                    /** @enum {string} */
+                    family: "evm" | "solana" | "ton" | "sui" | "cardano";
+                    address: string;
+                    /** @description Of `text`, in the form in which wallets of the family sign in */
+                    signature: string;
+                    public_key?: string | null;
+                    proof?: unknown | null;
+                } | null;
+            } | null;
         };
         /**
          * @description Something that a person or a service did about money, or about what decides where it goes.
@@ -8868,6 +9147,30 @@ export interface components {
             /** @constant */
             success: true;
             data: components["schemas"]["ApiKey"];
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+         *         "object": "approval_challenge",
+         *         "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+         *         "expires_at": 1766320796,
+         *         "passkey": null,
+         *         "wallets": [
+         *           {
+         *             "family": "evm",
+         *             "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+         *             "chain_id": null
+         *           }
+         *         ]
+         *       }
+         *     }
+         */
+        OneApprovalChallenge: {
+            /** @constant */
+            success: true;
+            data: components["schemas"]["ApprovalChallenge"];
         };
         /**
          * @example {
@@ -25708,6 +26011,170 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
+    "refunds.challengeApproval": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneApprovalChallenge */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                     *         "object": "approval_challenge",
+                     *         "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+                     *         "expires_at": 1766320796,
+                     *         "passkey": null,
+                     *         "wallets": [
+                     *           {
+                     *             "family": "evm",
+                     *             "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "chain_id": null
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneApprovalChallenge"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `INVALID_TRANSITION`: The resource is not in a state that allows this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "refunds.approve": {
         parameters: {
             query?: {
@@ -25728,7 +26195,23 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "proof": {
+                 *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                 *         "wallet": {
+                 *           "family": "evm",
+                 *           "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "signature": "0xababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Approve"];
+            };
+        };
         responses: {
             /** @description OneRefund */
             200: {
@@ -25790,9 +26273,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
              *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
@@ -25819,11 +26302,43 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `NONCE_INVALID`: This sign-in message was not issued here, was used already or has expired: ask for a new nonce.
+             *
+             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message, or the sender of this call.
+             *
+             *     `UNAUTHORIZED`: Send an API key in x-api-key, or a token as Authorization: Bearer.
+             *
+             *     `API_KEY_INVALID`: This API key is unknown, revoked or expired.
+             *
+             *     `TOKEN_INVALID`: This token cannot be used here.
+             *
+             *     `TOKEN_EXPIRED`: This token has expired: get a new one.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /**
              * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
              *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `APPROVAL_PROOF_REQUIRED`: Real money is approved by a signature: ask for a challenge, read its text, sign it by your passkey or wallet.
              *
              *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
              *
@@ -25900,6 +26415,198 @@ export interface operations {
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "refunds.approvals": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ApprovalList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                     *             "object": "approval",
+                     *             "approves": {
+                     *               "object": "refund",
+                     *               "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
+                     *             },
+                     *             "environment": "mainnet",
+                     *             "person": "per_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "at": 1766320500,
+                     *             "counts": true,
+                     *             "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+                     *             "signature": {
+                     *               "type": "passkey",
+                     *               "credential_id": "c2VjcmV0",
+                     *               "public_key": {
+                     *                 "kty": "EC",
+                     *                 "crv": "P-256",
+                     *                 "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+                     *                 "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
+                     *               },
+                     *               "rp_id": "pay.example.com",
+                     *               "origin": "https://pay.example.com",
+                     *               "authenticator_data": "SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ",
+                     *               "client_data_json": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+                     *               "signature": "MEUCIQ"
+                     *             }
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /**
+             * @description `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `REFUND_NOT_FOUND`: No such refund. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -27663,6 +28370,170 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
+    "batches.challengeApproval": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OneApprovalChallenge */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                     *         "object": "approval_challenge",
+                     *         "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+                     *         "expires_at": 1766320796,
+                     *         "passkey": null,
+                     *         "wallets": [
+                     *           {
+                     *             "family": "evm",
+                     *             "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "chain_id": null
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneApprovalChallenge"];
+                };
+            };
+            /**
+             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `INVALID_TRANSITION`: The resource is not in a state that allows this. */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "batches.approve": {
         parameters: {
             query?: {
@@ -27683,7 +28554,23 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "proof": {
+                 *         "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                 *         "wallet": {
+                 *           "family": "evm",
+                 *           "address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                 *           "signature": "0xababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababababab"
+                 *         }
+                 *       }
+                 *     }
+                 */
+                "application/json": components["schemas"]["Approve"];
+            };
+        };
         responses: {
             /** @description OneBatch */
             200: {
@@ -27762,9 +28649,9 @@ export interface operations {
                 };
             };
             /**
-             * @description `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
              *
-             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
              *
              *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
              *
@@ -27791,11 +28678,43 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
-            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `NONCE_INVALID`: This sign-in message was not issued here, was used already or has expired: ask for a new nonce.
+             *
+             *     `SIGNATURE_INVALID`: The signature does not prove the wallet of this sign-in message, or the sender of this call.
+             *
+             *     `UNAUTHORIZED`: Send an API key in x-api-key, or a token as Authorization: Bearer.
+             *
+             *     `API_KEY_INVALID`: This API key is unknown, revoked or expired.
+             *
+             *     `TOKEN_INVALID`: This token cannot be used here.
+             *
+             *     `TOKEN_EXPIRED`: This token has expired: get a new one.
+             */
+            401: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             /**
              * @description `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
              *
              *     `APPROVER_MUST_DIFFER`: Somebody else must approve this: whoever made it, or has approved it, does not count twice.
+             *
+             *     `APPROVAL_PROOF_REQUIRED`: Real money is approved by a signature: ask for a challenge, read its text, sign it by your passkey or wallet.
              *
              *     `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
              *
@@ -27872,6 +28791,198 @@ export interface operations {
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
             422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            /**
+             * @description `NETWORK_DEGRADED`: This network cannot be watched right now: try again.
+             *
+             *     `SERVICE_UNAVAILABLE`: The service is not able to answer right now: try again.
+             */
+            503: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+        };
+    };
+    "batches.approvals": {
+        parameters: {
+            query?: {
+                /** @description `devnet` or `mainnet`. Absent: the one your key belongs to. */
+                environment?: "devnet" | "mainnet";
+                /** @description Objects on a page. */
+                limit?: number;
+                /** @description Id of the last object of the page before: what is older follows. */
+                starting_after?: string;
+                /** @description Id of the first object of a page: what is newer follows. */
+                ending_before?: string;
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description ApprovalList */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "object": "list",
+                     *         "data": [
+                     *           {
+                     *             "id": "apr_0190a5b27c410190a5b27c410190a5b27c410190a5b27c410190a5b27c410190",
+                     *             "object": "approval",
+                     *             "approves": {
+                     *               "object": "refund",
+                     *               "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
+                     *             },
+                     *             "environment": "mainnet",
+                     *             "person": "per_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "by": "mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *             "at": 1766320500,
+                     *             "counts": true,
+                     *             "text": "Approval that money goes out\n\nRefund: re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10\n",
+                     *             "signature": {
+                     *               "type": "passkey",
+                     *               "credential_id": "c2VjcmV0",
+                     *               "public_key": {
+                     *                 "kty": "EC",
+                     *                 "crv": "P-256",
+                     *                 "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+                     *                 "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
+                     *               },
+                     *               "rp_id": "pay.example.com",
+                     *               "origin": "https://pay.example.com",
+                     *               "authenticator_data": "SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ",
+                     *               "client_data_json": "eyJ0eXBlIjoid2ViYXV0aG4uZ2V0In0",
+                     *               "signature": "MEUCIQ"
+                     *             }
+                     *           }
+                     *         ],
+                     *         "has_more": false
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /**
+             * @description `INVALID_LIMIT`: `limit` is out of range.
+             *
+             *     `INVALID_CURSOR`: A cursor is malformed, or both cursors were sent.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /** @description `BATCH_NOT_FOUND`: No such batch. */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];

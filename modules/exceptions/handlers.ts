@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { Idempotency, jsonText, readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
-import { requireFreshProof, requireRight } from "../../runtime/Rights.ts"
+import { requireRight } from "../../runtime/Rights.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -101,7 +101,6 @@ export const handlers = Operations.group(
           const { exception } = yield* find(params.id)
           const principal = yield* requireMerchantScope
           if (payload.action === "refund") yield* requireRight("refunds:create")
-          if (payload.refund?.auto_approve === true && principal.environment === "mainnet") yield* requireFreshProof
           const idempotency = yield* Idempotency
           const { requestId } = yield* RequestInfo
           const text = ({ record, refunds }: DecidedException) =>

@@ -7,6 +7,7 @@ import type { Grant } from "../../runtime/Http.ts"
 import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
+import { TextSigners } from "../../runtime/TextSigners.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { Network } from "../../schemas/Network.ts"
 import { issueChallenge, type IssuedChallenge } from "./actor/Challenges.ts"
@@ -22,6 +23,7 @@ import {
   type Tokens,
   verifyAccessToken
 } from "./actor/SessionCalls.ts"
+import { walletSigner } from "./actor/TextWallets.ts"
 import {
   endPersonSessions,
   linkByName,
@@ -134,6 +136,12 @@ export const registerLinkedWallets = Effect.flatMap(
       LinkedWallets,
       (wallets) => wallets.register({ linkedOf: linkedOf(context), merchantsOf: merchantsOf(context) })
     )
+)
+
+/** Has linked wallets sign texts of other modules. */
+export const registerTextWallets = Effect.flatMap(
+  makeContext,
+  (context) => Effect.flatMap(TextSigners, ({ register }) => register({ wallets: walletSigner(context) }))
 )
 
 /** Wallets as credentials of people, for the module that knows the people and opens sessions of its own. */

@@ -10,7 +10,7 @@ import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { Network } from "../../schemas/Network.ts"
 import { Merchants } from "../auth/plugin.ts"
-import { PersonWallets, registerLinkedWallets, Sessions, Wallets } from "./actor.ts"
+import { PersonWallets, registerLinkedWallets, registerTextWallets, Sessions, Wallets } from "./actor.ts"
 import { IdentityApi } from "./api.ts"
 import { keySetHandlers, rpcHandlers, signInHandlers, walletHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
@@ -48,6 +48,7 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     yield* (yield* Credentials).registerBearer(sessions.verify)
     yield* (yield* Revocations).register("ses", sessions.active)
     yield* registerLinkedWallets
+    yield* registerTextWallets
     const { prune } = yield* Repo.make
     const batch = Effect.flatMap(nowSeconds, (now) => prune(now - keptSeconds))
     yield* runPeriodically("identity-prune", "10 minutes", inBatches(batch, Repo.pruneBatch))

@@ -11,10 +11,11 @@ import {
   ParameterCodes,
   WrappedErrors
 } from "../../runtime/Http.ts"
-import { RightOf, RightsOf } from "../../runtime/Rights.ts"
+import { HasOwnProof, RightOf, RightsOf } from "../../runtime/Rights.ts"
+import { ApprovalBody, approvalErrors, ApprovalList, OneApprovalChallenge } from "../../schemas/Approval.ts"
 import { PathId } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
-import { pageLimits } from "../../schemas/Page.ts"
+import { cursorQuery, pageLimits } from "../../schemas/Page.ts"
 import { exampleRefund, FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { success } from "../../schemas/Success.ts"
 import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
@@ -170,14 +171,39 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     summary: "Retrieve a refund",
     description: "How much goes back, to where, and how far it is."
   })),
-  act(
-    "approve",
-    "/:id/approve",
-    ["CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION", "REFUND_EXCEEDS_RECEIVED"],
-    "Approve a refund",
-    "It may be paid out, in this amount and to this destination: another destination needs another approval. Only a " +
-      "signed-in wallet approves."
-  ).annotate(RightOf, "refunds:approve"),
+  HttpApiEndpoint.post("challengeApproval", "/:id/approve/challenge", {
+    params: { id: PathId },
+    success: OneApprovalChallenge,
+    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION",
+      ...environmentErrors)
+  }).annotate(RightOf, "refunds:approve").annotate(HasOwnProof, true).annotateMerge(OpenApi.annotations({
+    summary: "Ask what to sign to approve a refund",
+    description: "What is paid, and to where, in words, for you alone and for 5 minutes. Nothing is stored."
+  })),
+  HttpApiEndpoint.post("approve", "/:id/approve", {
+    params: { id: PathId },
+    payload: [ApprovalBody, Schema.Void],
+    success: OneRefund,
+    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION",
+      "REFUND_EXCEEDS_RECEIVED", ...approvalErrors, ...environmentErrors)
+  }).middleware(Idempotent).annotate(RightOf, "refunds:approve").annotate(HasOwnProof, true).annotateMerge(
+    OpenApi.annotations({
+      summary: "Approve a refund",
+      description:
+        "It may be paid out, in this amount and to this destination: another destination needs another approval. Only a "
+        + "person approves, and signs what it approves: always with real money, on devnet where it wants to."
+    })
+  ),
+  HttpApiEndpoint.get("approvals", "/:id/approvals", {
+    params: { id: PathId },
+    query: { environment: Schema.optionalKey(Environment), ...cursorQuery },
+    success: ApprovalList,
+    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "INVALID_LIMIT", "INVALID_CURSOR",
+      ...environmentErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "List what people signed to approve a refund, newest first",
+    description: "Everything that it takes to check anywhere who approved what. A cursor is the id of an approval."
+  })),
   act(
     "cancel",
     "/:id/cancel",

@@ -32,6 +32,7 @@ import {
 
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
+export { type ChallengeUse, formChallenge, readChallenge } from "./machine/ApprovalChallenge.ts"
 export {
   type ActValue,
   afterSoleApproval,
@@ -46,6 +47,13 @@ export {
   valueOf,
   withApproval
 } from "./machine/Approvals.ts"
+export {
+  approvalSeconds,
+  type ApprovalTerms,
+  approvalText,
+  type ApprovedContent,
+  approvedRefund
+} from "./machine/ApprovalText.ts"
 export { canClaim, claimHash, fixedDestination, newClaim, wrongTokensAllowed } from "./machine/Claims.ts"
 export { type CoveredException, coveredExceptions } from "./machine/Coverage.ts"
 export {

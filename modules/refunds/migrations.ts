@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-export const tables: ReadonlyArray<string> = ["refunds", "payout_proofs", "sole_approvals"]
+export const tables: ReadonlyArray<string> = ["refunds", "payout_proofs", "sole_approvals", "approvals"]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -84,6 +84,23 @@ export const migrations: Migrations = {
       amount bigint NOT NULL CHECK (amount >= 0),
       PRIMARY KEY (merchant_id, environment, day)
     )`
+    // What people have signed, of refunds and of batches. id: that of the challenge, which is answered once. No text and
+    // no signature: erased with the data of the person who was paid.
+    yield* sql`CREATE TABLE approvals (
+      merchant_id integer NOT NULL,
+      id text NOT NULL,
+      version bigint NOT NULL,
+      environment text NOT NULL CHECK (environment IN ('devnet', 'mainnet')),
+      object text NOT NULL CHECK (object IN ('refund', 'batch')),
+      object_id text NOT NULL,
+      person text NOT NULL,
+      actor text NOT NULL,
+      text text,
+      signature json CHECK ((signature IS NULL) = (text IS NULL)),
+      at bigint NOT NULL,
+      PRIMARY KEY (merchant_id, id)
+    )`
+    yield* sql`CREATE INDEX approvals_of_object ON approvals (merchant_id, object_id, id)`
     // A merchant's lists, of one status and of all.
     yield* sql`CREATE INDEX refunds_newest ON refunds (merchant_id, environment, id)`
     yield* sql`CREATE INDEX refunds_newest_by_status ON refunds (merchant_id, environment, status, id)`

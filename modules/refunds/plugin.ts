@@ -12,12 +12,14 @@ import { RefundsApi } from "./api.ts"
 import { handlers, rpcHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { RefundsRpc } from "./rpc.ts"
+import { Approvals } from "./service/Approvals.ts"
 import { registerClaims } from "./service/PayorClaims.ts"
 
 export {
   type ActValue,
   approvalBy,
   approvalsRequired,
+  type ApprovedContent,
   type Approver,
   approversOf,
   type Destination,
@@ -34,6 +36,8 @@ export {
   sentUnits,
   valueOf
 } from "./machine.ts"
+export { approvalsReply, challengeReply } from "./handlers/Approvals.ts"
+export { Approvals, type IssuedApproval, type ProvedApproval } from "./service/Approvals.ts"
 export { proofWrite } from "./repo.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
@@ -78,6 +82,7 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(RefundsApi).pipe(Layer.provide(handlers)),
       Layer.effectDiscard(registerClaims)
     ).pipe(
-      Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) }))
+      Layer.provideMerge(Refunds.layer({ autoApprove, fees: feesOf(fees) })),
+      Layer.provideMerge(Approvals.layer)
     )
 })

@@ -27,7 +27,12 @@ const Row = Schema.Struct({
     feeBearer: FeeBearer,
     feeUnits: Schema.String,
     isClaimOnly: Schema.Boolean,
-    approvals: Schema.Array(Schema.Struct({ person: Schema.String, actor: Schema.String, at: Schema.Int })),
+    approvals: Schema.Array(Schema.Struct({
+      person: Schema.String,
+      actor: Schema.String,
+      at: Schema.Int,
+      signed: Schema.optionalKey(Schema.String)
+    })),
     rules: Schema.optionalKey(Schema.Struct({ people: Schema.Int, autoApproveLimit: Schema.String })),
     exceptionId: Schema.NullOr(Schema.String),
     receivedTxHash: Schema.optionalKey(Schema.NullOr(Schema.String))

@@ -11,6 +11,7 @@ import * as Registry from "../../runtime/Registry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
+import type { ApprovalAnswer } from "../../schemas/Approval.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { UsdMillis } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -20,6 +21,7 @@ import { PayorDetails } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makePersonalQueries, makeRepo, type Repo } from "./repo.ts"
+import { Approvals, type IssuedApproval } from "./service/Approvals.ts"
 import { type BatchEnd, endByBatch } from "./service/BatchPayouts.ts"
 import { checkClaim, type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
@@ -31,6 +33,7 @@ import {
   actOnRefund,
   type DecidedException,
   type ExceptionRefundCall,
+  issueApproval,
   type LinkedRefund,
   openPaymentRefunds,
   type PaymentRefundCall,
@@ -184,16 +187,20 @@ export class Refunds extends Context.Service<Refunds, {
     wallet: ClaimedWallet,
     requestId?: string
   ) => Effect.Effect<RefundState, PublicError>
+  /** What a person signs to approve it. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION`, `CREDENTIAL_NOT_ALLOWED`. */
+  readonly issueApproval: (refundId: string, caller: RefundCaller) => Effect.Effect<IssuedApproval, PublicError>
   /**
    * A person's or a service's act on a refund that its merchant asked for. Errors: `INVALID_TRANSITION`,
    * `REFUND_NOT_CANCELABLE`, `REFUND_EXCEEDS_RECEIVED`, `CREDENTIAL_NOT_ALLOWED` for an approval by no person,
-   * `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
+   * `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`. `answer`: what the person signed; with it those of `Approvals.prove` and
+   * `Approvals.record`.
    */
   readonly act: (
     refundId: string,
     act: "approve" | "cancel" | "retry",
     caller: RefundCaller,
-    call: IdempotentCall<RefundState>
+    call: IdempotentCall<RefundState>,
+    answer?: ApprovalAnswer | null
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
 }>()("tillwire/modules/refunds/Refunds") {
   static readonly layer = (options: RefundOptions) => Layer.effect(Refunds, make(options))
@@ -203,6 +210,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
   const batches = Registry.single<BatchTransfers>("two modules make batches: name one of them in the config file")
   const services: RefundServices = {
     ...options,
+    approvals: yield* Approvals,
     auditLog: yield* AuditLog,
     batchTransfers: (transaction) => batches.current()?.(transaction) ?? Effect.succeed(new Set()),
     catalog: yield* TokenCatalog,
@@ -243,6 +251,7 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     page: services.repo.page,
     openOfInvoice: openPaymentRefunds(services),
     act: actOnRefund(services),
+    issueApproval: issueApproval(services),
     ofException: refundOfException(services),
     ofUnmatched: refundOfUnmatched(services),
     report: reportPayout(services),

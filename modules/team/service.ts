@@ -55,6 +55,7 @@ import {
   signInByWallet
 } from "./service/SignIn.ts"
 import { makeTeamContext } from "./service/TeamContext.ts"
+import { registerTextPasskeys } from "./service/TextPasskeys.ts"
 
 export type { AcceptedInvitation, Acceptor, Caller, InvitationWithToken, MemberView } from "./service/Memberships.ts"
 export type { Membership, OpenedSession, TeamSession } from "./service/Sessions.ts"
@@ -154,6 +155,7 @@ export class Team extends Context.Service<Team, {
 export const layer = Layer.effectContext(Effect.gen(function*() {
   const context = yield* makeTeamContext
   const { repo } = context
+  yield* registerTextPasskeys(context)
   const sessions = TeamSessions.of({
     find: (token) => findSession(context, token),
     mayAct: (session, actToken) => mayAct(context, session, actToken),

@@ -39,6 +39,7 @@ import * as Embedded from "../store/Embedded.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
+import * as TextSigners from "../TextSigners.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
@@ -126,7 +127,8 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
         Books.layer,
         LinkedWallets.layer,
         Members.layer,
-        PersonalData.layer(rollups)
+        PersonalData.layer(rollups),
+        TextSigners.layer
       )
     ),
     Layer.provideMerge(SignIns.layer),

@@ -256,13 +256,13 @@ export const makeLetMerchantIn: Effect.Effect<
      * Judged in the environment that the call reads or changes, because play money may be seen and moved by more people
      * than real money.
      */
-    const withRight = ({ operation: { right } }: Call, caller: Grant, environment: Environment): Authenticated => {
+    const withRight = ({ operation: { hasOwnProof, right } }: Call, caller: Grant, environment: Environment): Authenticated => {
       if (right === null) return Effect.succeed(caller)
       const objection = objectionToRight(caller, right, environment)
       if (objection !== undefined) return Effect.fail(objection)
       if (caller.moneyFrom === undefined && caller.freshUntil === undefined) return Effect.succeed(caller)
       return Effect.flatMap(nowSeconds, (now) => {
-        const late = objectionToAct(caller, right, environment, now)
+        const late = objectionToAct(caller, right, environment, now, hasOwnProof)
         return late === undefined ? Effect.succeed(caller) : Effect.fail(late)
       })
     }

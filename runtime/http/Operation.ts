@@ -18,7 +18,7 @@ import {
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
-import { RightOf, RightsOf } from "../Rights.ts"
+import { HasOwnProof, RightOf, RightsOf } from "../Rights.ts"
 import { type Act, type CalledEndpoint, jsonPayloadOf } from "./Act.ts"
 import { familyOf } from "./ErrorResponses.ts"
 import { type NamedInput, readInput } from "./NamedInput.ts"
@@ -35,6 +35,8 @@ export interface Operation {
   readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
   /** What a caller of a merchant must have; null: nothing beside its credential. */
   readonly right: Right | null
+  /** As `HasOwnProof` of runtime/Rights.ts. */
+  readonly hasOwnProof: boolean
   readonly idempotency: "none" | "accepted" | "required"
   readonly actsByOneCommit: boolean
   /** Whether its path names a person. */
@@ -124,6 +126,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
       ? { addressLimit: addressLimitOf(called) }
       : undefined,
     right: rightOf(called),
+    hasOwnProof: Context.get(endpoint.annotations, HasOwnProof),
     idempotency,
     actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
     hasPersonalPath: Context.get(group.annotations, PersonalPath),

@@ -23,6 +23,7 @@ import * as Screening from "../../runtime/Screening.ts"
 import { fromMasters, Secrets } from "../../runtime/Secrets.ts"
 import { Settings, type SettingsValue } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
+import * as TextSigners from "../../runtime/TextSigners.ts"
 import * as Timers from "../../runtime/Timers.ts"
 import { runtimeTables } from "../../runtime/Tables.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -131,7 +132,8 @@ export const kernel = <E>(
     PersonalData.layer(rollups),
     Tail.layer,
     MerchantClock.layer,
-    Screening.layer
+    Screening.layer,
+    TextSigners.layer
   )
     .pipe(
       (below) => Layer.provideMerge(Timers.layer, below),

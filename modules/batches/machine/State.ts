@@ -12,6 +12,8 @@ export interface Approval {
   /** The credential, as `Principal.credential` names it. */
   readonly actor: string
   readonly at: number
+  /** The id of what the person signed (modules/docs/reference/approvals.md); absent: nothing. */
+  readonly signed?: string
 }
 
 /** Somebody's statement that a list will not be paid any more. */

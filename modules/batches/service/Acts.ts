@@ -1,7 +1,8 @@
 /** What people do with a batch beside exporting it. */
 import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
-import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
+import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { familyOf, familyRecord } from "../../../schemas/Network.ts"
 import {
@@ -10,12 +11,13 @@ import {
   type Approver,
   approversOf,
   peopleRequired,
+  type ProvedApproval,
   seenWrite,
   valueOf
 } from "../../refunds/plugin.ts"
-import { type Approval, type BatchCommand, type BatchState, decide, type LineState } from "../machine.ts"
+import { type Approval, type BatchCommand, type BatchState, decide, type LineState, statusOf } from "../machine.ts"
 import { batchWrite, lineWrite } from "../repo.ts"
-import { auditActOf, eventsOf } from "../rules.ts"
+import { approvedBatch, auditActOf, eventsOf } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
 import { valueToApprove } from "./Values.ts"
 
@@ -67,7 +69,7 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
     function*(
       owner: BatchOwner,
       id: string,
-      changeOf: (batch: BatchState, now: number) => Effect.Effect<BatchChange>,
+      changeOf: (batch: BatchState, now: number) => Effect.Effect<BatchChange, PublicError>,
       { credential }: BatchActor,
       { cause, reply }: IdempotentCall<BatchState>
     ) {
@@ -103,10 +105,11 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
  * was made. Where it alone lets out what nobody has approved yet, although two people may approve, it counts for the
  * limit of the day; above that it is kept as the first of two.
  */
-const approvalChange = (services: BatchServices, approval: Approval) =>
-  Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange> {
-    const { members, refunds, settings } = services
+const approvalChange = (services: BatchServices, bare: Approval, proved: ProvedApproval | null) =>
+  Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange, PublicError> {
+    const { approvals: signed, members, refunds, settings } = services
     const { approvals, environment, kind, lines, merchantId } = batch
+    const approval = { ...bare, at: now, ...(proved === null ? {} : { signed: proved.id }) }
     const people = peopleRequired(approversOf("payout", yield* members.list(merchantId), environment))
     const { auto_approve_limit: limit } = yield* settings.forInvoices(merchantId, environment)
     const paidRefunds = yield* refunds.findAll(lines.flatMap(({ refundId }) => refundId ?? []))
@@ -118,30 +121,47 @@ const approvalChange = (services: BatchServices, approval: Approval) =>
     const given = approvals.length + 1
     const isAlone = given >= needed && given < people && valueOf(value) !== 0n
     const writes = isAlone ? yield* refunds.countSoleApproval(batch, valueOf(value), now) : []
-    return {
-      command: { _tag: "Approve", approval: { ...approval, at: now }, required: writes === null ? people : needed },
-      writes: writes ?? []
-    }
+    const command: BatchCommand = { _tag: "Approve", approval, required: writes === null ? people : needed }
+    // What is refused anyway is refused for its own reason.
+    const isRefused = isPublicError(decide(batch, command, now))
+    const rows = isRefused ? [] : yield* signed.record(proved, approvedBatch(batch), approval)
+    return { command, writes: [...writes ?? [], ...rows] }
+  })
+
+/** `Batches.issueApproval`. */
+export const issueBatchApproval = ({ approvals, repo }: BatchServices) =>
+  Effect.fn("Batches.issueApproval")(function*(owner: BatchOwner, id: string, actor: BatchActor) {
+    const batch = yield* repo.find(owner.merchantId, id)
+    if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+    return statusOf(batch) === "pending_approval"
+      ? yield* approvals.issue(approvedBatch(batch), actor)
+      : yield* publicError("INVALID_TRANSITION", {
+        message: `The batch is ${statusOf(batch)} and waits for nobody`
+      })
   })
 
 /** `Batches.approve`. */
 export const approveBatch = (services: BatchServices) => {
   const approve = changeBatch(services, "approve")
   return Effect.fn("Batches.approve")(
-    function*(owner: BatchOwner, id: string, actor: BatchActor, call: IdempotentCall<BatchState>) {
+    function*(
+      owner: BatchOwner,
+      id: string,
+      actor: BatchActor,
+      call: IdempotentCall<BatchState>,
+      answer: ApprovalAnswer | null = null
+    ) {
       const approval = approvalBy("payout", actor, owner.environment, 0)
       if (approval === null) {
         return yield* publicError("CREDENTIAL_NOT_ALLOWED", {
           message: "Only a person approves a batch: sign in with a wallet of the merchant, and use that token"
         })
       }
-      return yield* approve(
-        owner,
-        id,
-        approvalChange(services, approval),
-        actor,
-        call
-      )
+      const batch = yield* services.repo.find(owner.merchantId, id)
+      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const isWaiting = statusOf(batch) === "pending_approval"
+      const proved = isWaiting ? yield* services.approvals.prove(approvedBatch(batch), actor, answer) : null
+      return yield* approve(owner, id, approvalChange(services, approval, proved), actor, call)
     }
   )
 }

@@ -16,11 +16,12 @@ import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 import type { Invoices } from "../../invoices/plugin.ts"
-import type { Refunds } from "../../refunds/plugin.ts"
+import type { Approvals, Refunds } from "../../refunds/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { Repo } from "../repo.ts"
 
 export interface BatchServices {
+  readonly approvals: Approvals["Service"]
   readonly auditLog: AuditLog["Service"]
   readonly books: Books["Service"]
   readonly catalog: TokenCatalog["Service"]

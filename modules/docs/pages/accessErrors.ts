@@ -87,6 +87,13 @@ export const accessErrors = {
       + "refreshed token is as old as its sign-in. In the dashboard: answer with your passkey, and go on.",
     example: { requirement: "It takes a wallet that signed in more than 5 minutes ago, on mainnet." }
   },
+  APPROVAL_PROOF_REQUIRED: {
+    cause: "Somebody approved real money without a signature of what it approves: a session alone lets none go.",
+    fix:
+      "Ask `POST …/approve/challenge`, show its `text` to the person, and send what its passkey or wallet makes of it as "
+      + "`proof`. In the dashboard the button does so; without a passkey or a wallet add one under your name first.",
+    example: { requirement: "It takes a refund or a batch on mainnet that waits for approval." }
+  },
   CREDENTIAL_NOT_ALLOWED: {
     cause:
       "A merchant's key or token came to a route that only the customer's browser calls, or a key accepted an exception "

@@ -43,6 +43,7 @@ export const ruleOf: Readonly<Record<ErrorCode, string>> = {
   SCOPE_MISMATCH: "authentication#scopes",
   PERMISSION_DENIED: "roles#roles",
   FRESH_PROOF_REQUIRED: "team#a-fresh-proof",
+  APPROVAL_PROOF_REQUIRED: "approvals#with-real-money",
   CREDENTIAL_NOT_ALLOWED: "payor-sessions#the-session",
   ENVIRONMENT_FORBIDDEN: "environments#where-a-call-acts",
   DEVNET_ONLY: "simulator#who-may-call-it",

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { systemMerchant } from "../../../runtime/Commit.ts"
-import type { SignInDriver, SignInProof } from "../../../runtime/SignIns.ts"
+import type { Challenge, SignInDriver, SignInProof } from "../../../runtime/SignIns.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
@@ -30,7 +30,7 @@ const unsupportedNetwork = publicError("UNSUPPORTED_NETWORK", {
 })
 
 /** A message names a chain: the real one wherever real money is served. */
-const chainEnvironment = ({ settings }: IdentityContext): Environment =>
+export const chainEnvironment = ({ settings }: IdentityContext): Environment =>
   settings.environments.includes("mainnet") ? "mainnet" : "devnet"
 
 const driverOf = (context: IdentityContext, network: Network) => {
@@ -119,6 +119,20 @@ export const requireChallenge = Effect.fnUntraced(function*(
     : yield* publicError("NONCE_INVALID")
 })
 
+/** Who signed a text, as the driver of its family tells it; null: the signature does not prove the challenge's address. */
+export const askDriver = (driver: SignInDriver, challenge: Challenge, proof: SignInProof) =>
+  driver.verify(challenge, proof).pipe(
+    Effect.timeoutOrElse({ duration: verifyTimeout, orElse: () => Effect.fail(unavailable) }),
+    Effect.catchTags({
+      SignInUnavailable: (error) =>
+        Effect.andThen(
+          Effect.logWarning("a signature of a wallet could not be checked", error),
+          Effect.fail(publicError("NETWORK_DEGRADED", { message: error.reason, retryAfterSeconds: 1 }))
+        ),
+      SignInRefused: ({ reason }) => Effect.fail(publicError("SIGNATURE_INVALID", { message: reason }))
+    })
+  )
+
 /** The account that signed, once: the caller commits the challenge's use with what follows from it. */
 export const verifyProof = Effect.fnUntraced(function*(
   context: IdentityContext,
@@ -128,17 +142,7 @@ export const verifyProof = Effect.fnUntraced(function*(
   const { challenge } = yield* requireChallenge(context, proof.message, linkTo)
   const driver: SignInDriver | undefined = context.signIns.driver(familyOf(challenge.network))
   if (driver === undefined) return yield* unsupportedNetwork
-  const account = yield* driver.verify(challenge, proof).pipe(
-    Effect.timeoutOrElse({ duration: verifyTimeout, orElse: () => Effect.fail(unavailable) }),
-    Effect.catchTags({
-      SignInUnavailable: (error) =>
-        Effect.andThen(
-          Effect.logWarning("a sign-in could not be checked", error),
-          Effect.fail(publicError("NETWORK_DEGRADED", { message: error.reason, retryAfterSeconds: 1 }))
-        ),
-      SignInRefused: ({ reason }) => Effect.fail(publicError("SIGNATURE_INVALID", { message: reason }))
-    })
-  )
+  const account = yield* askDriver(driver, challenge, proof)
   // The port promises as much; whoever breaks the promise lets nobody in.
   if (account === null || account.family !== driver.family || account.address !== challenge.address) {
     return yield* publicError("SIGNATURE_INVALID")

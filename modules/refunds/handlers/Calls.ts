@@ -10,7 +10,6 @@ import {
   requireMerchantScope
 } from "../../../runtime/Http.ts"
 import * as Operations from "../../../runtime/Operations.ts"
-import { requireFreshProof } from "../../../runtime/Rights.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { isExceptionId, isUuid } from "../../../schemas/Ids.ts"
@@ -22,6 +21,8 @@ import { Invoices } from "../../invoices/plugin.ts"
 import { type NewRefundBody, RefundsApi } from "../api.ts"
 import { linkedRefundObject, refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
 import { Refunds } from "../service.ts"
+import { Approvals } from "../service/Approvals.ts"
+import { approvalsReply, challengeReply } from "./Approvals.ts"
 import type { LinkedRefund, PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
 
 type NewRefund = typeof NewRefundBody.Type
@@ -81,6 +82,7 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
     const refunds = yield* Refunds
+    const approvals = yield* Approvals
     const render = yield* makeRender
     const { publicUrl } = yield* Settings
 
@@ -140,7 +142,6 @@ export const handlers = Operations.group(
           const invoiceId = payload.invoice_id.toLowerCase()
           const found = isUuid(invoiceId) ? yield* invoices.get(principal.merchantId, invoiceId) : null
           if (found?.invoice.environment !== principal.environment) return yield* publicError("INVOICE_NOT_FOUND")
-          if (payload.auto_approve === true && principal.environment === "mainnet") yield* requireFreshProof
           const text = (opened: ReadonlyArray<LinkedRefund>) => {
             const all = opened.map(linkedObject)
             return JSON.stringify({ success: true, data: all[0], refunds: all })
@@ -153,7 +154,7 @@ export const handlers = Operations.group(
         })
       )
 
-    const actBy = (act: "approve" | "cancel" | "retry") =>
+    const actBy = (act: "cancel" | "retry") =>
       Effect.fnUntraced(function*({ params }: { readonly params: { readonly id: string } }) {
         const { found, principal } = yield* find(params.id, undefined)
         return yield* answerIdempotently(
@@ -163,7 +164,32 @@ export const handlers = Operations.group(
       })
 
     return withReads
-      .handle("approve", actBy("approve"))
+      .handle(
+        "challengeApproval",
+        Effect.fnUntraced(function*({ params }) {
+          const { found, principal } = yield* find(params.id, undefined)
+          return challengeReply(yield* refunds.issueApproval(found.id, principal))
+        })
+      )
+      .handle(
+        "approve",
+        Effect.fnUntraced(function*({ params, payload }) {
+          const { found, principal } = yield* find(params.id, undefined)
+          return yield* answerIdempotently(
+            (call: IdempotentCall<RefundState>) =>
+              refunds.act(found.id, "approve", principal, call, payload?.proof ?? null).pipe(dieOnReplay),
+            (refund) => refundObject(refund, { orderId: null })
+          )
+        })
+      )
+      .handle(
+        "approvals",
+        Effect.fnUntraced(function*({ params, query }) {
+          const { found: { id, merchantId, terms } } = yield* find(params.id, query.environment)
+          const filter = { merchantId, object: "refund", objectId: id } as const
+          return yield* approvalsReply(approvals, filter, query, terms?.approvals ?? [])
+        })
+      )
       .handle("cancel", actBy("cancel"))
       .handle("retry", actBy("retry"))
       .handle(

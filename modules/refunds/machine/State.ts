@@ -34,6 +34,8 @@ export interface Approval {
   /** The credential, as `Principal.credential` names it. */
   readonly actor: string
   readonly at: number
+  /** The id of what the person signed (modules/docs/reference/approvals.md); absent: nothing. */
+  readonly signed?: string
 }
 
 /** What a merchant's rules ask of an act. They are kept with it, so that nobody loosens them for what is open. */

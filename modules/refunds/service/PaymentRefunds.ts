@@ -2,6 +2,7 @@
 import { Effect, MutableRef } from "effect"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../../runtime/Commit.ts"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
+import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { usdMillis, usdValueDown } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
@@ -14,6 +15,7 @@ import {
   type ApprovalRules,
   approvalsRequired,
   type Approver,
+  approvedRefund,
   approversOf,
   type CoveredException,
   coveredExceptions,
@@ -34,6 +36,7 @@ import {
   withApproval
 } from "../machine.ts"
 import { auditActOf, auditActOfCovered, auditActOfNew, refundsIn, withFirstDestination } from "../rules.ts"
+import type { ProvedApproval } from "./Approvals.ts"
 import { mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
 import { changeSubject } from "./RefundChanges.ts"
@@ -144,7 +147,8 @@ export const approveCommand = Effect.fnUntraced(function*(
   refund: RefundState,
   caller: RefundCaller,
   now: number,
-  count: SoleApprovalCount
+  count: SoleApprovalCount,
+  proved: ProvedApproval | null = null
 ) {
   const { environment, terms } = refund
   const rulesNow = yield* approvalRules(services, refund)
@@ -153,7 +157,8 @@ export const approveCommand = Effect.fnUntraced(function*(
   const spot = rules.people < 2 ? null : yield* spotValueOf(services, refund)
   const value = { book: refund.amount, spot }
   const needed = approvalsRequired(value, rules)
-  const approval = approvalBy("refund", caller, environment, now)
+  const bare = approvalBy("refund", caller, environment, now)
+  const approval = bare === null || proved === null ? bare : { ...bare, signed: proved.id }
   const given = approval === null ? 0 : withApproval(terms?.approvals ?? [], approval).length
   const isAlone = given >= needed && given < rules.people
   const required = isAlone && !(yield* count.add(valueOf(value))) ? rules.people : needed
@@ -168,18 +173,27 @@ export const withClaimLink = Effect.fnUntraced(function*(refund: RefundState) {
   return { refund: { ...refund, claim }, claimToken: token }
 })
 
+/**
+ * Whether a call approves what it opens, as far as its caller may: a key never does. With real money a person signs what
+ * it approves, which nobody can before it is there.
+ */
+export const isApprovedAtOnce = (
+  { caller, isAutoApproved }: Pick<PaymentRefundCall, "caller" | "isAutoApproved">,
+  { environment }: Pick<RefundState, "environment">
+): boolean => isAutoApproved && caller.kind === "wallet" && environment === "devnet"
+
 /** A new refund on its way as far as the call takes it. */
 const advance = Effect.fnUntraced(function*(
   services: RefundServices,
   refund: PaymentRefund,
-  { caller, isAutoApproved }: PaymentRefundCall,
+  call: PaymentRefundCall,
   destinations: ReadonlyArray<Destination>,
   context: RefundContext,
   count: SoleApprovalCount
 ): Effect.fn.Return<RefundState, PublicError> {
   const directed = withFirstDestination(services.catalog, refund, destinations, context)
-  if (!isAutoApproved || caller.kind !== "wallet" || directed.status !== "pending_approval") return directed
-  const command = yield* approveCommand(services, directed, caller, context.now, count)
+  if (!isApprovedAtOnce(call, refund) || directed.status !== "pending_approval") return directed
+  const command = yield* approveCommand(services, directed, call.caller, context.now, count)
   const approved = decide(directed, command, context, null)
   return isPublicError(approved) ? yield* approved : { ...approved.next, version: refund.version }
 })
@@ -378,19 +392,58 @@ const commandOf = (
   refund: RefundState,
   caller: RefundCaller,
   now: number,
-  count: SoleApprovalCount
+  count: SoleApprovalCount,
+  proved: ProvedApproval | null
 ): Effect.Effect<RefundCommand> =>
   act === "approve"
-    ? approveCommand(services, refund, caller, now, count)
+    ? approveCommand(services, refund, caller, now, count, proved)
     : Effect.succeed({ _tag: act === "cancel" ? "Cancel" : "Retry" })
 
-/** `Refunds.act`. */
+/** What is stored of an approval beside the refund: what its person signed, of the refund before it. */
+const approvalWrites = (
+  { approvals }: RefundServices,
+  refund: RefundState,
+  command: RefundCommand,
+  proved: ProvedApproval | null
+): Effect.Effect<ReadonlyArray<Write>, PublicError> => {
+  const content = approvedRefund(refund)
+  return command._tag !== "Approve" || command.approval === undefined || content === null
+    ? Effect.succeed([])
+    : approvals.record(proved, content, command.approval)
+}
+
+const proveApproval = (
+  { approvals }: RefundServices,
+  act: "approve" | "cancel" | "retry",
+  refund: RefundState,
+  caller: RefundCaller,
+  answer: ApprovalAnswer | null
+): Effect.Effect<ProvedApproval | null, PublicError> => {
+  const content = act === "approve" && refund.status === "pending_approval" ? approvedRefund(refund) : null
+  return content === null ? Effect.succeed(null) : approvals.prove(content, caller, answer)
+}
+
+/** `Refunds.issueApproval`. */
+export const issueApproval = ({ approvals, repo }: RefundServices) =>
+  Effect.fn("Refunds.issueApproval")(function*(refundId: string, caller: RefundCaller) {
+    const refund = yield* repo.find(refundId)
+    if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
+    const content = approvedRefund(refund)
+    return refund.status !== "pending_approval" || content === null
+      ? yield* publicError("INVALID_TRANSITION", {
+        message: `Only a refund that waits for approval is approved by people: this one is ${refund.status}`
+      })
+      : yield* approvals.issue(content, caller)
+  })
+
+/** `Refunds.act`. `answer`: what the caller signed, of an approval. */
 export const actOnRefund = (services: RefundServices) =>
   Effect.fn("Refunds.act")(function*(
     refundId: string,
     act: "approve" | "cancel" | "retry",
     caller: RefundCaller,
-    { cause, reply }: IdempotentCall<RefundState>
+    { cause, reply }: IdempotentCall<RefundState>,
+    answer: ApprovalAnswer | null = null
   ): Effect.fn.Return<RefundState, PublicError | IdempotentReplay> {
     const { auditLog, repo } = services
     const before = yield* repo.find(refundId)
@@ -400,6 +453,7 @@ export const actOnRefund = (services: RefundServices) =>
         message: "This refund is an order's: the order and its operator move it"
       })
     }
+    const proved = yield* proveApproval(services, act, before, caller, answer)
     // Another call may have changed it since: what is answered is what this one found, as its kept reply says.
     const found = MutableRef.make(before)
     const facts = yield* changeSubject(
@@ -411,13 +465,14 @@ export const actOnRefund = (services: RefundServices) =>
         if (refund === null) return yield* publicError("REFUND_NOT_FOUND")
         MutableRef.set(found, refund)
         const count = soleApprovalCount(services, refund, now)
-        const command = yield* commandOf(services, act, refund, caller, now, count)
+        const command = yield* commandOf(services, act, refund, caller, now, count, proved)
         const step = yield* decideOnRefund(services)(refund, command, current, now)
         if (step.facts.length === 0) return { commands: [], reply: () => reply(refund) }
+        const signed = yield* approvalWrites(services, refund, command, proved)
         const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, caller.credential, cause))
         return {
           commands: step.commands,
-          writes: [...step.writes, ...count.writes(), ...entry],
+          writes: [...step.writes, ...count.writes(), ...signed, ...entry],
           facts: step.facts,
           reply: () => reply(step.refund)
         }

@@ -17,6 +17,7 @@ import type { MerchantSettings } from "../../settings/plugin.ts"
 import { type RefundContext, type RefundDecision, type RefundState, trackCommands } from "../machine.ts"
 import { refundWrite, type Repo } from "../repo.ts"
 import { isBookedAnew, refundFact, refundsAfter } from "../rules.ts"
+import type { Approvals } from "./Approvals.ts"
 import type { RefundOptions, RefundStep } from "./RefundCalls.ts"
 
 /** Indexes of the transfers of a transaction that lines of batches show as theirs, final or not. */
@@ -25,6 +26,7 @@ export type BatchTransfers = (
 ) => Effect.Effect<ReadonlySet<number>>
 
 export interface RefundServices extends RefundOptions {
+  readonly approvals: Approvals["Service"]
   readonly auditLog: AuditLog["Service"]
   readonly batchTransfers: BatchTransfers
   readonly catalog: TokenCatalog["Service"]

@@ -21,6 +21,7 @@ import {
   checkCall,
   type ExceptionRefundCall,
   inDestination,
+  isApprovedAtOnce,
   inRefund,
   type PaymentRefundCall,
   type PaymentRefundPlan,
@@ -39,11 +40,12 @@ export type UnmatchedRefundOpening = (
 const advance = Effect.fnUntraced(function*(
   services: RefundServices,
   refund: UnmatchedRefund,
-  { caller, destination, isAutoApproved }: PaymentRefundCall,
+  call: PaymentRefundCall,
   record: ExceptionRecord,
   now: number,
   count: SoleApprovalCount
 ): Effect.fn.Return<RefundState, PublicError> {
+  const { destination } = call
   if (destination === null || destination === "claim") return refund
   const directed = decideUnmatchedRefund(refund, { _tag: "SetDestination", destination }, record, now)
   if (isPublicError(directed)) return yield* inDestination(directed)
@@ -54,8 +56,8 @@ const advance = Effect.fnUntraced(function*(
     invoiceId: null,
     version: refund.version
   }
-  if (!isAutoApproved || caller.kind !== "wallet") return next
-  const command = yield* approveCommand(services, next, caller, now, count)
+  if (!isApprovedAtOnce(call, refund)) return next
+  const command = yield* approveCommand(services, next, call.caller, now, count)
   const approved = decideUnmatchedRefund(next, command, record, now)
   return isPublicError(approved) ? yield* approved : { ...approved.next, version: refund.version }
 })

@@ -34,6 +34,9 @@ import {
 /** COSE names of the signatures that are taken: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
 
+/** JOSE names of the curves of ES256, by their COSE numbers. */
+const curves: Readonly<Record<number, string>> = { 1: "P-256", 2: "P-384", 3: "P-521" }
+
 /** Characters of one text in an answer, at most; what authenticators make is far shorter. */
 const maximumText = 16_384
 
@@ -77,17 +80,19 @@ const unreadable = refused("This is not what a browser answers for a passkey")
 const unproved = refused("The passkey does not prove who you are: try again")
 
 /** `reflect-metadata` first: in a bundle a package of the other one would else run before it, and fail. */
-const library = Effect.tryPromise({
-  try: () => import("reflect-metadata").then(() => import("@simplewebauthn/server")),
-  catch: (cause) => cause
-}).pipe(
-  Effect.tapError((cause) => Effect.logError("the library that checks passkeys did not load", cause)),
-  Effect.mapError(() =>
-    publicError("SERVICE_UNAVAILABLE", {
-      message: "Passkeys cannot be checked now, and the operator's log says why: sign in by a link meanwhile"
-    })
+const load = <A>(part: () => Promise<A>) =>
+  Effect.tryPromise({ try: () => import("reflect-metadata").then(part), catch: (cause) => cause }).pipe(
+    Effect.tapError((cause) => Effect.logError("the library that checks passkeys did not load", cause)),
+    Effect.mapError(() =>
+      publicError("SERVICE_UNAVAILABLE", {
+        message: "Passkeys cannot be checked now, and the operator's log says why: sign in by a link meanwhile"
+      })
+    )
   )
-)
+
+const library = load(() => import("@simplewebauthn/server"))
+
+const helpers = load(() => import("@simplewebauthn/server/helpers"))
 
 export const partyOf = ({ settings }: TeamContext): RelyingParty => relyingPartyOf(settings.publicUrl)
 
@@ -134,24 +139,24 @@ const requireChallenge = Effect.fnUntraced(function*(
   return { challenge, write: answerWrite(id, expiresAt) }
 })
 
-const requestOptions = Effect.fnUntraced(function*(
+const requestFor = (
   context: TeamContext,
-  use: ChallengeUse,
+  challenge: string,
   allowed: ReadonlyArray<PasskeyState>
-) {
-  const options: Schema.Json = {
-    challenge: yield* newChallenge(context, use),
-    rpId: partyOf(context).id,
-    timeout: challengeSeconds * 1000,
-    userVerification: "required",
-    allowCredentials: allowed.map(({ credentialId, transports }) => ({
-      id: credentialId,
-      type: "public-key",
-      transports: [...transports]
-    }))
-  }
-  return options
+): Schema.Json => ({
+  challenge,
+  rpId: partyOf(context).id,
+  timeout: challengeSeconds * 1000,
+  userVerification: "required",
+  allowCredentials: allowed.map(({ credentialId, transports }) => ({
+    id: credentialId,
+    type: "public-key",
+    transports: [...transports]
+  }))
 })
+
+const requestOptions = (context: TeamContext, use: ChallengeUse, allowed: ReadonlyArray<PasskeyState>) =>
+  Effect.map(newChallenge(context, use), (challenge) => requestFor(context, challenge, allowed))
 
 const forSignIn: ChallengeUse = { purpose: "sign-in", session: "" }
 
@@ -195,11 +200,9 @@ const credentialOf = (passkey: PasskeyState): WebAuthnCredential => ({
   transports: [...passkey.transports]
 })
 
-/** The passkey that answered, as it is after it, and the rows that note it. */
-const proveAssertion = Effect.fnUntraced(
-  function*(context: TeamContext, input: unknown, ...uses: ReadonlyArray<ChallengeUse>) {
-    const answer = yield* Effect.mapError(Schema.decodeUnknownEffect(Assertion)(input), () => unreadable)
-    const { challenge, write } = yield* requireChallenge(context, answer.response.clientDataJSON, uses)
+/** An answer that a passkey which is good gave to `challenge`, and the passkey as it is after it. */
+const checkAssertion = Effect.fnUntraced(
+  function*(context: TeamContext, answer: typeof Assertion.Type, challenge: string) {
     const passkey = yield* context.repo.passkey(passkeyIdOf(answer.id))
     if (passkey?.status !== "active" || passkey.credentialId !== answer.id) {
       return yield* refused("This passkey is unknown here, or was removed")
@@ -223,10 +226,60 @@ const proveAssertion = Effect.fnUntraced(
       catch: () => unproved
     })
     if (!result.verified) return yield* unproved
-    const used = usePasskey(passkey, result.authenticationInfo.newCounter, yield* nowSeconds)
+    return usePasskey(passkey, result.authenticationInfo.newCounter, yield* nowSeconds)
+  }
+)
+
+const readAssertion = (input: unknown) =>
+  Effect.mapError(Schema.decodeUnknownEffect(Assertion)(input), () => unreadable)
+
+/** The passkey that answered, as it is after it, and the rows that note it. */
+const proveAssertion = Effect.fnUntraced(
+  function*(context: TeamContext, input: unknown, ...uses: ReadonlyArray<ChallengeUse>) {
+    const answer = yield* readAssertion(input)
+    const { challenge, write } = yield* requireChallenge(context, answer.response.clientDataJSON, uses)
+    const used = yield* checkAssertion(context, answer, challenge)
     return { passkey: used, writes: [write, passkeyWrite(used)] }
   }
 )
+
+/** What a browser is asked for to answer `challenge` by a passkey of a person; null: the person has none. */
+export const signingOptions = (context: TeamContext, person: string, challenge: string) =>
+  Effect.map(
+    context.repo.passkeysOf(person),
+    (passkeys) => passkeys.length === 0 ? null : requestFor(context, challenge, passkeys)
+  )
+
+/** The answer of a passkey of a person to `challenge`, which is used up elsewhere; and the passkey after it. */
+export const proveSigning = Effect.fnUntraced(
+  function*(context: TeamContext, person: string, challenge: string, input: unknown) {
+    const answer = yield* readAssertion(input)
+    const passkey = yield* checkAssertion(context, answer, challenge)
+    return passkey.person === person ? { answer: answer.response, passkey } : yield* unproved
+  }
+)
+
+/** The rows that note the use of a passkey as it is now; `SIGNATURE_INVALID` where it was removed meanwhile. */
+export const noteSigning = Effect.fnUntraced(function*(context: TeamContext, { counter, id }: PasskeyState) {
+  const passkey = yield* context.repo.passkey(id)
+  if (passkey?.status !== "active") return yield* refused("This passkey was removed")
+  return [passkeyWrite(usePasskey(passkey, Math.max(passkey.counter, counter), yield* nowSeconds))]
+})
+
+/** A public key as browsers and libraries read it: a JSON Web Key (RFC 7517, RFC 8037). */
+export const publicKeyOf = Effect.fnUntraced(function*({ publicKey }: PasskeyState) {
+  const { cose, decodeCredentialPublicKey } = yield* helpers
+  const key = decodeCredentialPublicKey(new Uint8Array(Buffer.from(publicKey, "base64url")))
+  const text = (bytes: Uint8Array | undefined) => Buffer.from(bytes ?? []).toString("base64url")
+  const jwk: Readonly<Record<string, Schema.Json>> = cose.isCOSEPublicKeyOKP(key)
+    ? { kty: "OKP", crv: "Ed25519", x: text(key.get(cose.COSEKEYS.x)) }
+    : cose.isCOSEPublicKeyRSA(key)
+    ? { kty: "RSA", n: text(key.get(cose.COSEKEYS.n)), e: text(key.get(cose.COSEKEYS.e)) }
+    : cose.isCOSEPublicKeyEC2(key)
+    ? { kty: "EC", crv: curves[key.get(cose.COSEKEYS.crv) ?? 1]!, x: text(key.get(cose.COSEKEYS.x)), y: text(key.get(cose.COSEKEYS.y)) }
+    : yield* unproved
+  return jwk
+})
 
 /** By which the answers of one passkey are taken one after the other; an answer without it is refused anyway. */
 const answeringCredential = (answer: unknown): string => {

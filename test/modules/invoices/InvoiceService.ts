@@ -4,7 +4,7 @@
  */
 import { assert } from "@effect/vitest"
 import { Clock, Effect, Layer } from "effect"
-import { HttpApiBuilder } from "effect/http-api"
+import { type HttpApi, HttpApiBuilder } from "effect/http-api"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { Keys } from "../../../modules/auth/actor.ts"
@@ -51,6 +51,7 @@ import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
+import * as SignIns from "../../../runtime/SignIns.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { KeyScope } from "../../../schemas/Auth.ts"
@@ -58,7 +59,7 @@ import { baseUnits, readRate } from "../../../schemas/Money.ts"
 import { type Environment, Family } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { catalogOf, etherListing, token, usdc, usdcListing } from "../../fixtures/tokens.ts"
-import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer } from "../../support/Api.ts"
+import { type Answer, Api, apiLayer, type Call, kernel, settingsLayer, type TestTables } from "../../support/Api.ts"
 import type { migratedLayer } from "../../support/Database.ts"
 import { operatorKey, solePerson } from "../../fixtures/authorities.ts"
 
@@ -233,9 +234,10 @@ const verifyWallet = Effect.map(Merchants, (merchants) =>
     } as never
   }))
 
-const callers = Layer.effectDiscard(Effect.gen(function*() {
-  const { register, registerBearer } = yield* Credentials
-  yield* register(verify)
+const keys = Layer.effectDiscard(Effect.flatMap(Credentials, ({ register }) => register(verify)))
+
+const wallets = Layer.effectDiscard(Effect.gen(function*() {
+  const { registerBearer } = yield* Credentials
   yield* registerBearer(yield* verifyWallet)
 }))
 
@@ -248,9 +250,12 @@ const directory = Layer.effectDiscard(
     }))
 )
 
-const routes = Layer.mergeAll(
-  callers,
-  directory,
+/** Wallets that prove nothing: each is its merchant's one owner. */
+const trustedWallets = Layer.merge(wallets, directory)
+
+const routesWith = (people: Layer.Layer<any, any, any>) => Layer.mergeAll(
+  keys,
+  people,
   HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
   HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers)),
   HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(exceptionHandlers))
@@ -270,19 +275,25 @@ interface Deployment {
   readonly secrets?: Layer.Layer<Secrets>
   /** Registers a driver of screening before payments begin; absent: everybody passes. */
   readonly screening?: Layer.Layer<never, never, Screening>
+  /** Modules that know people and how they sign in, in place of wallets that prove nothing. */
+  readonly people?: {
+    readonly apis: ReadonlyArray<HttpApi.Constraint>
+    readonly routes: Layer.Layer<any, any, any>
+    readonly tables: ReadonlyArray<TestTables>
+  }
 }
 
 /** The till over some chains. */
 export const invoiceServiceOn = (
   chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>,
-  { database, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
+  { database, people, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
 ) =>
   apiLayer(
-    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi, RefundsApi],
-    routes as never,
+    [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi, RefundsApi, ...people?.apis ?? []],
+    routesWith((people?.routes ?? trustedWallets) as never) as never,
     Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
       Layer.provideMerge(
-        Layer.mergeAll(Actors.layer, chains, quotes, timers).pipe(Layer.provideMerge(catalog))
+        Layer.mergeAll(Actors.layer, chains, quotes, SignIns.layer, timers).pipe(Layer.provideMerge(catalog))
       ),
       Layer.provideMerge(kernel(
         [
@@ -292,7 +303,8 @@ export const invoiceServiceOn = (
           { name: "quotes", migrations: quoteMigrations, tables: ["quotes"] },
           { name: "payments", migrations: paymentMigrations, tables: paymentTables },
           { name: "refunds", migrations: refundMigrations, tables: refundTables },
-          { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] }
+          { name: "invoices", migrations: invoiceMigrations, tables: invoiceTables, rollups: [invoiceStates] },
+          ...people?.tables ?? []
         ],
         settingsLayer({
           environments: ["devnet", "mainnet"],
