@@ -61,7 +61,12 @@ export const ApprovalBody = Schema.Struct({
 const examplePasskey = {
   type: "passkey",
   credential_id: "c2VjcmV0",
-  public_key: { kty: "EC", crv: "P-256", x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", y: "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0" },
+  public_key: {
+    kty: "EC",
+    crv: "P-256",
+    x: "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",
+    y: "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"
+  },
   rp_id: "pay.example.com",
   origin: "https://pay.example.com",
   authenticator_data: "SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MFAAAAAQ",
@@ -118,7 +123,9 @@ export const ApprovalChallenge = Schema.Struct({
   passkey: Schema.NullOr(Schema.Json).annotate({
     description: "`PublicKeyCredentialRequestOptionsJSON`; null: you have no passkey here"
   }),
-  wallets: Schema.Array(Schema.Struct({ family: Family, address: Schema.String, chain_id: Schema.NullOr(Schema.String) }))
+  wallets: Schema.Array(
+    Schema.Struct({ family: Family, address: Schema.String, chain_id: Schema.NullOr(Schema.String) })
+  )
     .annotate({ description: "Wallets of yours that may sign `text` instead" })
 }).annotate({
   identifier: "ApprovalChallenge",

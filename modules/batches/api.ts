@@ -235,14 +235,21 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
     error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION", ...found)
   }).annotate(RightOf, "batches:approve").annotate(HasOwnProof, true).annotateMerge(OpenApi.annotations({
     summary: "Ask what to sign to approve a batch",
-    description: "What is paid, and the hash of all lines, in words, for you alone and for 5 minutes. Nothing is stored."
+    description:
+      "What is paid, and the hash of all lines, in words, for you alone and for 5 minutes. Nothing is stored."
   })),
   HttpApiEndpoint.post("approve", "/:id/approve", {
     params: { id: PathId },
     payload: [ApprovalBody, Schema.Void],
     success: OneBatch,
-    error: errors("wrapped", "CREDENTIAL_NOT_ALLOWED", "APPROVER_MUST_DIFFER", "INVALID_TRANSITION",
-      ...approvalErrors, ...found)
+    error: errors(
+      "wrapped",
+      "CREDENTIAL_NOT_ALLOWED",
+      "APPROVER_MUST_DIFFER",
+      "INVALID_TRANSITION",
+      ...approvalErrors,
+      ...found
+    )
   }).middleware(Idempotent).annotate(RightOf, "batches:approve").annotate(HasOwnProof, true).annotateMerge(
     OpenApi.annotations({
       summary: "Approve a batch",

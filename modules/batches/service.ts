@@ -48,7 +48,11 @@ export class Batches extends Context.Service<Batches, {
   readonly find: Repo["find"]
   readonly page: Repo["page"]
   /** What a person signs to approve it. Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `INVALID_TRANSITION`. */
-  readonly issueApproval: (owner: BatchOwner, id: string, actor: BatchActor) => Effect.Effect<IssuedApproval, PublicError>
+  readonly issueApproval: (
+    owner: BatchOwner,
+    id: string,
+    actor: BatchActor
+  ) => Effect.Effect<IssuedApproval, PublicError>
   /**
    * Errors: `BATCH_NOT_FOUND`, `CREDENTIAL_NOT_ALLOWED`, `APPROVER_MUST_DIFFER`, `INVALID_TRANSITION`, and those of
    * `Approvals.prove` and `Approvals.record` for `answer`, which the person signed.

@@ -205,7 +205,9 @@ const makeVisits = Effect.gen(function*() {
         const answer = Effect.matchEffect(action(visit, form), {
           onSuccess: (after) =>
             Effect.succeed(
-              "screen" in after
+              "json" in after
+                ? jsonText(JSON.stringify(after.json))
+                : "screen" in after
                 ? send(request, visit, after.screen)
                 : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
             ),

@@ -174,8 +174,14 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
   HttpApiEndpoint.post("challengeApproval", "/:id/approve/challenge", {
     params: { id: PathId },
     success: OneApprovalChallenge,
-    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION",
-      ...environmentErrors)
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "REFUND_NOT_FOUND",
+      "CREDENTIAL_NOT_ALLOWED",
+      "INVALID_TRANSITION",
+      ...environmentErrors
+    )
   }).annotate(RightOf, "refunds:approve").annotate(HasOwnProof, true).annotateMerge(OpenApi.annotations({
     summary: "Ask what to sign to approve a refund",
     description: "What is paid, and to where, in words, for you alone and for 5 minutes. Nothing is stored."
@@ -184,8 +190,16 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     params: { id: PathId },
     payload: [ApprovalBody, Schema.Void],
     success: OneRefund,
-    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "CREDENTIAL_NOT_ALLOWED", "INVALID_TRANSITION",
-      "REFUND_EXCEEDS_RECEIVED", ...approvalErrors, ...environmentErrors)
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "REFUND_NOT_FOUND",
+      "CREDENTIAL_NOT_ALLOWED",
+      "INVALID_TRANSITION",
+      "REFUND_EXCEEDS_RECEIVED",
+      ...approvalErrors,
+      ...environmentErrors
+    )
   }).middleware(Idempotent).annotate(RightOf, "refunds:approve").annotate(HasOwnProof, true).annotateMerge(
     OpenApi.annotations({
       summary: "Approve a refund",
@@ -198,8 +212,14 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     params: { id: PathId },
     query: { environment: Schema.optionalKey(Environment), ...cursorQuery },
     success: ApprovalList,
-    error: errors("wrapped", "SCOPE_MISMATCH", "REFUND_NOT_FOUND", "INVALID_LIMIT", "INVALID_CURSOR",
-      ...environmentErrors)
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "REFUND_NOT_FOUND",
+      "INVALID_LIMIT",
+      "INVALID_CURSOR",
+      ...environmentErrors
+    )
   }).annotateMerge(OpenApi.annotations({
     summary: "List what people signed to approve a refund, newest first",
     description: "Everything that it takes to check anywhere who approved what. A cursor is the id of an approval."

@@ -15,6 +15,7 @@ import { RefundsRpc } from "./rpc.ts"
 import { Approvals } from "./service/Approvals.ts"
 import { registerClaims } from "./service/PayorClaims.ts"
 
+export { approvalsReply, challengeReply } from "./handlers/Approvals.ts"
 export {
   type ActValue,
   approvalBy,
@@ -36,11 +37,10 @@ export {
   sentUnits,
   valueOf
 } from "./machine.ts"
-export { approvalsReply, challengeReply } from "./handlers/Approvals.ts"
-export { Approvals, type IssuedApproval, type ProvedApproval } from "./service/Approvals.ts"
 export { proofWrite } from "./repo.ts"
 export type { PayoutSender, RefundChange, RefundFact } from "./rules.ts"
 export { Refunds } from "./service.ts"
+export { Approvals, type IssuedApproval, type ProvedApproval } from "./service/Approvals.ts"
 export { type BatchEnd, holdWrite, seenWrite } from "./service/BatchPayouts.ts"
 export type { ClaimedWallet, OpenClaim } from "./service/Claims.ts"
 export type { ExceptionRefundCall, LinkedRefund } from "./service/PaymentRefunds.ts"

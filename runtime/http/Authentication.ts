@@ -256,7 +256,11 @@ export const makeLetMerchantIn: Effect.Effect<
      * Judged in the environment that the call reads or changes, because play money may be seen and moved by more people
      * than real money.
      */
-    const withRight = ({ operation: { hasOwnProof, right } }: Call, caller: Grant, environment: Environment): Authenticated => {
+    const withRight = (
+      { operation: { hasOwnProof, right } }: Call,
+      caller: Grant,
+      environment: Environment
+    ): Authenticated => {
       if (right === null) return Effect.succeed(caller)
       const objection = objectionToRight(caller, right, environment)
       if (objection !== undefined) return Effect.fail(objection)

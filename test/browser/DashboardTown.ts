@@ -83,6 +83,29 @@ export class DashboardTown extends Context.Service<DashboardTown, Built>()("test
   )
 }
 
+/** Gives a browser passkeys, kept by an authenticator that says yes to everything; and its person one. */
+export const givePasskey = ({ context, page }: OpenPage) =>
+  Effect.promise(async () => {
+    const devTools = await context.newCDPSession(page)
+    await devTools.send("WebAuthn.enable")
+    await devTools.send("WebAuthn.addVirtualAuthenticator", {
+      options: {
+        protocol: "ctap2",
+        transport: "internal",
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true
+      }
+    })
+    await page.getByRole("link", { name: "Your account" }).click()
+    await page.getByLabel("Name of the new passkey").fill("Laptop")
+    // A browser makes no passkey for a page that is behind another file's.
+    await page.bringToFront()
+    await page.getByRole("button", { name: "Add a passkey" }).click()
+    await page.getByText("The passkey is added.").waitFor()
+  })
+
 /** Invites somebody with a role, who joins in a browser of its own. */
 export const joinAs = (owner: Page, role: string) =>
   Effect.gen(function*() {

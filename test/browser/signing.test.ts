@@ -8,7 +8,9 @@ import { Effect } from "effect"
 import type { Page } from "playwright-core"
 import { usdc } from "../support/Anvil.ts"
 import { until } from "../support/Service.ts"
-import { DashboardTown, joinAs } from "./DashboardTown.ts"
+import { approvalScript } from "../support/ApprovalScript.ts"
+import { linkWallet } from "../support/Merchants.ts"
+import { DashboardTown, givePasskey, joinAs } from "./DashboardTown.ts"
 import { foreignRequests } from "./Page.ts"
 
 declare const window: any
@@ -50,6 +52,7 @@ const announceWallet = ({ account, chainId, kind }: Record<string, string>) => {
       if (kind === "old-breaks" || (kind === "old" && window.breaks && hashes.length === 1)) fail(-32603, "lost")
       return send(call)
     },
+    personal_sign: (params) => window.node("personal_sign", ...params),
     eth_getTransactionReceipt: ([hash]) => window.node("eth_getTransactionReceipt", hash)
   }
   const provider = {
@@ -256,5 +259,42 @@ layer(DashboardTown.layer, { excludeTestServices: true, timeout: "3 minutes" })(
         const refused = await viewer.page.goto(batch)
         assert.strictEqual(refused!.status(), 403)
       })
+    }).pipe(Effect.scoped))
+
+  it.effect("is approved by signatures of what it says, of a passkey and of a wallet, which anybody can check", () =>
+    Effect.gen(function*() {
+      const { home, paidInvoice, service, shop, signIn, wallet } = yield* DashboardTown
+      const { merchant_id: merchant } = yield* service.keys
+      yield* linkWallet(service, merchant, "base", wallet)
+      const owner = yield* signIn()
+      const admin = yield* signIn("admin@shop.example")
+      yield* givePasskey(admin)
+      yield* giveWallet(owner.page, "together")
+      const invoice = yield* paidInvoice(1_000)
+      const refund = yield* Effect.promise(async () => {
+        const path = await refundTo(owner.page, home, invoice, `0x${"e1".repeat(20)}`)
+        const url = new URL(path, home).href
+        await owner.page.goto(url)
+        assert.include(await owner.page.locator("#approval-text").textContent(), "Pays: 1000.000000 USDC")
+        await owner.page.getByRole("button", { name: /Approve with .*MetaMask/ }).click()
+        await owner.page.getByText("Approved. Another person must approve it too.").waitFor()
+        await admin.page.goto(url)
+        // What says something else than the page is shown, and not signed.
+        await admin.page.locator("#approval-text").evaluate((place) => place.textContent = "Pays: 1 USDC")
+        await admin.page.bringToFront()
+        await admin.page.getByRole("button", { name: "Approve", exact: true }).click()
+        await admin.page.getByText("This has changed since you opened the page.").waitFor()
+        assert.include(await admin.page.locator("#approval-text").textContent(), "Pays: 1000.000000 USDC")
+        await admin.page.getByRole("button", { name: "Approve", exact: true }).click()
+        await admin.page.getByText("Approved.", { exact: true }).waitFor()
+        return path.split("/").at(-1)!
+      })
+      const read = yield* service.call(`/api/v1/refunds/${refund}/approvals`, { headers: { "x-api-key": shop.key } })
+      const { data } = JSON.parse(read.text).data
+      const check = yield* approvalScript
+      for (const approval of data) assert.isTrue(yield* Effect.promise(() => check(approval)), approval.text)
+      assert.sameMembers(data.map(({ signature }: any) => signature.type), ["passkey", "wallet"])
+      assert.deepStrictEqual(foreignRequests(admin, home), [])
+      assert.deepStrictEqual(admin.complaints, [])
     }).pipe(Effect.scoped))
 })

@@ -217,7 +217,7 @@ export const startBatchSigning = (): void => {
     list.hidden = !list.firstChild
   }
 
-  const lists = () => document.querySelectorAll<HTMLElement>(".wallets")
+  const lists = () => document.querySelectorAll<HTMLElement>(".wallets[data-words]")
   const wallets = findWallets(() => false, (wallet) => lists().forEach((list) => add(list, [wallet])))
   const show = () => {
     showNote()

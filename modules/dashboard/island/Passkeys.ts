@@ -1,6 +1,7 @@
 /** Passkeys, which only a browser makes and answers with: to sign in, and a new one of a person's. */
 
-const canUsePasskeys = typeof PublicKeyCredential !== "undefined"
+/** Whether this browser reads what the service asks passkeys for. */
+export const canUsePasskeys = typeof PublicKeyCredential !== "undefined"
   && typeof PublicKeyCredential.parseRequestOptionsFromJSON === "function"
 
 const answerWith = (form: HTMLFormElement, credential: PublicKeyCredential): void => {

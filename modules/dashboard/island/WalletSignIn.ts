@@ -6,9 +6,7 @@ import {
   walletFault,
   walletItem
 } from "../../../runtime/pages/island/BrowserWallets.ts"
-
-const hexOf = (text: string): string =>
-  `0x${Array.from(new TextEncoder().encode(text), (byte) => byte.toString(16).padStart(2, "0")).join("")}`
+import { hexOf } from "./Hex.ts"
 
 export const startWalletSignIn = (): void => {
   const list = document.querySelector<HTMLElement>(".wallets[data-nonce]")

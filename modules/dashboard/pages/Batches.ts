@@ -5,6 +5,7 @@ import type { ReadBatch } from "../../../schemas/Batch.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
 import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
 import type { List } from "../service.ts"
+import { approvalBody, approveButton, approvingCard, approvingOf, challengeAction } from "./Approving.ts"
 import { approverNames, approvers } from "./Approvers.ts"
 import {
   card,
@@ -103,10 +104,11 @@ const batchPath = ({ params }: Visit, rest = "") =>
 
 const act = (verb: "approve" | "cancel") =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
+    const body = verb === "approve" ? yield* approvalBody(sent) : undefined
     const answer = yield* visit.api.send<BatchRow>(
       "POST",
       batchPath(visit, `/${verb}`),
-      undefined,
+      body,
       sent.get("form_key")
     )
     return {
@@ -124,6 +126,9 @@ export const batch: Page = {
     const found = yield* visit.api.get<BatchRow>(batchPath(visit), { expand: "lines" })
     const { status } = found
     const names = yield* approverNames(visit, found.approvals)
+    const isToApprove = visit.may("batches:approve") && status === "pending_approval"
+      && !hasApproved(found.approvals, visit.caller.credential)
+    const approving = isToApprove ? yield* approvingOf(visit, batchPath(visit)) : null
     const isEarly = status === "pending_approval" || status === "ready"
     return {
       title: `${words.kinds[found.kind]} ${shortId(found.id)}`,
@@ -132,14 +137,10 @@ export const batch: Page = {
       acts: html`${
         visit.may("batches:create") && (isEarly || status === "open")
         && form(visit, "cancel", html`<button class="danger">${words.cancel}</button>`)
-      }${
-        visit.may("batches:approve") && status === "pending_approval"
-        && !hasApproved(found.approvals, visit.caller.credential)
-        && form(visit, "approve", html`<button class="main">${words.approve}</button>`)
-      }`,
+      }${approving !== null && approveButton(visit, approving)}`,
       follows: ["batch.*"],
       signs: true,
-      body: html`${
+      body: html`${approving !== null && approvingCard(visit, approving)}${
         card(
           null,
           facts([
@@ -191,7 +192,12 @@ export const batch: Page = {
       }`
     }
   }),
-  actions: { approve: act("approve"), cancel: act("cancel"), ...signingActions }
+  actions: {
+    challenge: challengeAction((visit) => batchPath(visit)),
+    approve: act("approve"),
+    cancel: act("cancel"),
+    ...signingActions
+  }
 }
 
 interface CollectableRow {

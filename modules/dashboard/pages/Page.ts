@@ -85,8 +85,16 @@ export interface OneTimeScreen {
   readonly screen: Screen
 }
 
+/** What only the page's own script asks for. */
+export interface JsonAnswer {
+  readonly json: Schema.Json
+}
+
 /** What a form of a page does. The API checks who may: a page decides nothing. */
-export type FormAction = (visit: Visit, form: URLSearchParams) => Effect.Effect<AfterForm | OneTimeScreen, PublicError>
+export type FormAction = (
+  visit: Visit,
+  form: URLSearchParams
+) => Effect.Effect<AfterForm | JsonAnswer | OneTimeScreen, PublicError>
 
 export interface Page {
   /** Below the merchant and its environment: `payments`, `payments/:id`; empty for the first page. */

@@ -30,6 +30,14 @@ import {
 } from "./Elements.ts"
 import { exportCard, lastDays } from "./Exports.ts"
 import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
+import {
+  approvalBody,
+  approveButton,
+  type Approving,
+  approvingCard,
+  approvingOf,
+  challengeAction
+} from "./Approving.ts"
 import { approverNames, approvers, type Names } from "./Approvers.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
 import type { NoticeName } from "./Texts.ts"
@@ -102,9 +110,14 @@ export const refunds: Page = {
   })
 }
 
-const actsOf = (visit: Visit, { approvals, destination_address: to, status }: RefundRow): Html => {
+/** Whether the person may approve it, and has not. */
+const isToApprove = (visit: Visit, { approvals, destination_address: to, status }: RefundRow): boolean =>
+  visit.may("refunds:approve") && status === "pending_approval" && to !== null
+  && !hasApproved(approvals, visit.caller.credential)
+
+const actsOf = (visit: Visit, { status }: RefundRow, approving: Approving | null): Html => {
   const { refunds: words } = visit.texts
-  const button = (action: string, text: string, kind: "main" | "danger" | null) =>
+  const button = (action: string, text: string, kind: "danger" | null) =>
     form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`)
   return html`${
     visit.may("refunds:create") && status === "awaiting_destination" && button("claim_link", words.claimLink, null)
@@ -112,8 +125,7 @@ const actsOf = (visit: Visit, { approvals, destination_address: to, status }: Re
     visit.may("refunds:create") && (status === "awaiting_destination" || status === "pending_approval")
     && button("cancel", words.cancel, "danger")
   }${visit.may("refunds:create") && status === "failed" && button("retry", words.retry, null)}${
-    visit.may("refunds:approve") && status === "pending_approval" && to !== null
-    && !hasApproved(approvals, visit.caller.credential) && button("approve", words.approve, "main")
+    approving !== null && approveButton(visit, approving)
   }`
 }
 
@@ -122,16 +134,28 @@ const refundEvents = (
   visit: Visit
 ): ReadonlyArray<string> => ["invoice_payment.*", "exception.*", ...(visit.may("batches:read") ? ["batch.*"] : [])]
 
-const refundScreen = (visit: Visit, refund: RefundRow, names: Names, more: Html | null = null): Screen => {
+/** What is around a refund: who approved it, how the person would, and what is shown once. */
+interface Around {
+  readonly names: Names
+  readonly approving?: Approving | null
+  readonly more?: Html | null
+}
+
+const refundScreen = (
+  visit: Visit,
+  refund: RefundRow,
+  { approving = null, more = null, names }: Around
+): Screen => {
   const { fields, refunds: words, sections } = visit.texts
   return {
     title: `${usd(visit, refund.amount_decimal)} ${words.back}`,
     trail: { text: sections.refunds, path: "refunds" },
     state: stateOf(visit, refund),
-    acts: actsOf(visit, refund),
+    acts: actsOf(visit, refund, approving),
+    signs: visit.may("refunds:approve"),
     // A claim link is shown once: what comes in its place has none.
     ...(more === null ? { follows: refundEvents(visit) } : {}),
-    body: html`${more}${
+    body: html`${more}${approving !== null && approvingCard(visit, approving)}${
       card(
         null,
         facts([
@@ -174,40 +198,44 @@ const claimLinkCard = (visit: Visit, refund: RefundRow): Html | null => {
   )
 }
 
+const pathOf = ({ params }: Visit) => `/api/v1/refunds/${encodeURIComponent(params["id"] ?? "")}` as const
+
 const act = (
   verb: "approve" | "cancel" | "retry",
   noticeOf: (refund: RefundRow) => NoticeName
 ) =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
-    const id = visit.params["id"] ?? ""
-    const path = `/api/v1/refunds/${encodeURIComponent(id)}/${verb}` as const
-    const answer = yield* visit.api.send<RefundRow>("POST", path, undefined, sent.get("form_key"))
-    return { path: `refunds/${id}`, notice: noticeOf(answer) }
+    const body = verb === "approve" ? yield* approvalBody(sent) : undefined
+    const answer = yield* visit.api.send<RefundRow>("POST", `${pathOf(visit)}/${verb}`, body, sent.get("form_key"))
+    return { path: `refunds/${visit.params["id"] ?? ""}`, notice: noticeOf(answer) }
   })
 
 export const refund: Page = {
   path: "refunds/:id",
   right: "payments:read",
   route: "/api/v1/refunds",
-  render: (visit) =>
-    Effect.flatMap(
-      visit.api.get<RefundRow>(`/api/v1/refunds/${encodeURIComponent(visit.params["id"] ?? "")}`),
-      (found) => Effect.map(approverNames(visit, found.approvals), (names) => refundScreen(visit, found, names))
-    ),
+  render: Effect.fnUntraced(function*(visit) {
+    const found = yield* visit.api.get<RefundRow>(pathOf(visit))
+    const approving = isToApprove(visit, found) ? yield* approvingOf(visit, pathOf(visit)) : null
+    return refundScreen(visit, found, { names: yield* approverNames(visit, found.approvals), approving })
+  }),
   actions: {
+    challenge: challengeAction(pathOf),
     approve: act("approve", ({ status }) => approvalNotice(status)),
     cancel: act("cancel", () => "refund_canceled"),
     retry: act("retry", () => "saved"),
     claim_link: Effect.fnUntraced(function*(visit, sent) {
-      const id = visit.params["id"] ?? ""
       const made = yield* visit.api.send<RefundRow>(
         "POST",
-        `/api/v1/refunds/${encodeURIComponent(id)}/claim-link`,
+        `${pathOf(visit)}/claim-link`,
         undefined,
         sent.get("form_key")
       )
       return {
-        screen: refundScreen(visit, made, yield* approverNames(visit, made.approvals), claimLinkCard(visit, made))
+        screen: refundScreen(visit, made, {
+          names: yield* approverNames(visit, made.approvals),
+          more: claimLinkCard(visit, made)
+        })
       }
     })
   }
@@ -301,12 +329,10 @@ export const newRefund: Page = {
       return created.claim_url === null
         ? { path: `refunds/${created.id}`, notice: "refund_created" }
         : {
-          screen: refundScreen(
-            visit,
-            created,
-            yield* approverNames(visit, created.approvals),
-            claimLinkCard(visit, created)
-          )
+          screen: refundScreen(visit, created, {
+            names: yield* approverNames(visit, created.approvals),
+            more: claimLinkCard(visit, created)
+          })
         }
     })
   }

@@ -21,7 +21,9 @@ const refused = publicError("SIGNATURE_INVALID", {
 const walletsOf = ({ members, repo }: IdentityContext, { merchantId, person }: TextToSign) =>
   Effect.flatMap(
     repo.wallets(merchantId),
-    Effect.filter((wallet) => Effect.map(members.find(merchantId, wallet.person), (member) => member?.person === person))
+    Effect.filter((wallet) =>
+      Effect.map(members.find(merchantId, wallet.person), (member) => member?.person === person)
+    )
   )
 
 /** The text as the challenge of a wallet: drivers look at the account, and on TON at the nonce. */
@@ -85,8 +87,10 @@ export const walletSigner = (context: IdentityContext): WalletSigner => ({
           proof: proof.proof
         },
         moneyFrom: wallet.moneyFrom,
-        use: Effect.flatMap(walletsOf(context, asked), (linked) =>
-          linked.some(({ id }) => id === wallet.id) ? Effect.succeed([]) : Effect.fail(refused))
+        use: Effect.flatMap(
+          walletsOf(context, asked),
+          (linked) => linked.some(({ id }) => id === wallet.id) ? Effect.succeed([]) : Effect.fail(refused)
+        )
       }
     }
     return yield* refused

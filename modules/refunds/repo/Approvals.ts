@@ -103,9 +103,11 @@ export const makeApprovalsRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         && (yield* read(sql<Row>`SELECT * FROM approvals WHERE ${owned} AND id = ${cursor.id}`)).length === 0
       ) return null
       const isNewer = cursor?.direction === "newer"
-      const rows = yield* read(sql<Row>`SELECT * FROM approvals WHERE ${
-        sql.and([owned, ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])])
-      } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`)
+      const rows = yield* read(
+        sql<Row>`SELECT * FROM approvals WHERE ${
+          sql.and([owned, ...(cursor === null ? [] : [isNewer ? sql`id > ${cursor.id}` : sql`id < ${cursor.id}`])])
+        } ORDER BY id ${isNewer ? sql`ASC` : sql`DESC`} LIMIT ${limit + 1}`
+      )
       const page = rows.slice(0, limit)
       return { approvals: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
     })

@@ -8,7 +8,7 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Write } from "../../../runtime/Commit.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
-import { type SigningWallet, TextSigners, type TextSignature, type TextToSign } from "../../../runtime/TextSigners.ts"
+import { type SigningWallet, type TextSignature, TextSigners, type TextToSign } from "../../../runtime/TextSigners.ts"
 import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { pageUrlOf } from "../../../schemas/Web.ts"
@@ -22,7 +22,7 @@ import {
   formChallenge,
   readChallenge
 } from "../machine.ts"
-import { approvalWrite, type ApprovalsRepo, makeApprovalsRepo } from "../repo/Approvals.ts"
+import { type ApprovalsRepo, approvalWrite, makeApprovalsRepo } from "../repo/Approvals.ts"
 
 /** What a person is asked to sign, and by what it may. */
 export interface IssuedApproval {
@@ -126,7 +126,8 @@ const make = Effect.gen(function*() {
     now: number
   ): Effect.Effect<void, PublicError> =>
     environment !== "mainnet" || now >= moneyFrom ? Effect.void : publicError("PERMISSION_DENIED", {
-      message: "This passkey or wallet is new: for a day it approves no real money. Wait until details.allowed_from, or "
+      message:
+        "This passkey or wallet is new: for a day it approves no real money. Wait until details.allowed_from, or "
         + "sign by another one",
       details: { right: rightOf[object], allowed_from: moneyFrom }
     })

@@ -21,8 +21,8 @@ import {
   checkCall,
   type ExceptionRefundCall,
   inDestination,
-  isApprovedAtOnce,
   inRefund,
+  isApprovedAtOnce,
   type PaymentRefundCall,
   type PaymentRefundPlan,
   withClaimLink

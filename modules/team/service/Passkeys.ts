@@ -276,7 +276,12 @@ export const publicKeyOf = Effect.fnUntraced(function*({ publicKey }: PasskeySta
     : cose.isCOSEPublicKeyRSA(key)
     ? { kty: "RSA", n: text(key.get(cose.COSEKEYS.n)), e: text(key.get(cose.COSEKEYS.e)) }
     : cose.isCOSEPublicKeyEC2(key)
-    ? { kty: "EC", crv: curves[key.get(cose.COSEKEYS.crv) ?? 1]!, x: text(key.get(cose.COSEKEYS.x)), y: text(key.get(cose.COSEKEYS.y)) }
+    ? {
+      kty: "EC",
+      crv: curves[key.get(cose.COSEKEYS.crv) ?? 1]!,
+      x: text(key.get(cose.COSEKEYS.x)),
+      y: text(key.get(cose.COSEKEYS.y))
+    }
     : yield* unproved
   return jwk
 })

@@ -20,7 +20,11 @@ const shop = Effect.gen(function*() {
   const session = yield* ask({}, "/api/v1/auth/verify", { message: signIn.message, signature })
   const person = { authorization: `Bearer ${session.access_token}` }
   const made = Effect.gen(function*() {
-    const { json } = yield* payoutsBatch(person, [yield* payout("12.5"), yield* payout("0.25"), yield* payout("1", "ETH")])
+    const { json } = yield* payoutsBatch(person, [
+      yield* payout("12.5"),
+      yield* payout("0.25"),
+      yield* payout("1", "ETH")
+    ])
     return json.data
   })
   const sign = (challenge: any, text: string = challenge.text) =>

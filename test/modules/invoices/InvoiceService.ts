@@ -253,20 +253,21 @@ const directory = Layer.effectDiscard(
 /** Wallets that prove nothing: each is its merchant's one owner. */
 const trustedWallets = Layer.merge(wallets, directory)
 
-const routesWith = (people: Layer.Layer<any, any, any>) => Layer.mergeAll(
-  keys,
-  people,
-  HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
-  HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers)),
-  HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(exceptionHandlers))
-).pipe(
-  Layer.provideMerge(PayorApi.layer),
-  Layer.provideMerge(refundsPlugin.layer({})),
-  Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer)),
-  Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
-  Layer.provideMerge(paymentQuotes),
-  Layer.provideMerge(settingsPlugin.layer(undefined as never))
-)
+const routesWith = (people: Layer.Layer<any, any, any>) =>
+  Layer.mergeAll(
+    keys,
+    people,
+    HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(paymentHandlers.pipe(Layer.provide(sessionLayer)))),
+    HttpApiBuilder.layer(QuotesApi).pipe(Layer.provide(quoteHandlers)),
+    HttpApiBuilder.layer(ExceptionsApi).pipe(Layer.provide(exceptionHandlers))
+  ).pipe(
+    Layer.provideMerge(PayorApi.layer),
+    Layer.provideMerge(refundsPlugin.layer({})),
+    Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer)),
+    Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
+    Layer.provideMerge(paymentQuotes),
+    Layer.provideMerge(settingsPlugin.layer(undefined as never))
+  )
 
 /** What an instance of the till does not have of its own. */
 interface Deployment {

@@ -126,7 +126,7 @@ layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (
           // A passkey's name is nowhere signed; `type` only says how to check.
           if (name === "credential_id" || name === "type" || value === null) continue
           const isCoded = name === "authenticator_data" || name === "client_data_json" || signature.type === "passkey"
-            && name === "signature"
+              && name === "signature"
           if (typeof value === "string") {
             yield* flipped(
               approval,
@@ -259,7 +259,11 @@ layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (
 
       const unsent = yield* ask(admin)
       yield* sendTo(merchant, refund.id, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
-      assert.strictEqual(yield* approve(admin, byPasskey(admin, unsent)), "401 NONCE_INVALID", "it says another address")
+      assert.strictEqual(
+        yield* approve(admin, byPasskey(admin, unsent)),
+        "401 NONCE_INVALID",
+        "it says another address"
+      )
       assert.deepStrictEqual((yield* approvals).map(({ counts }: any) => counts), [false])
       assert.strictEqual(yield* approve(owner, first), "401 NONCE_INVALID")
       yield* sendTo(merchant, refund.id, refund.destination_address)
@@ -296,7 +300,11 @@ layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (
       const changed = challenge.text.replace("900.000000", "1.000000")
       assert.strictEqual(yield* approve(owner, yield* byWallet(account, challenge, changed)), refused, "another amount")
       const trimmed = challenge.text.trimEnd()
-      assert.strictEqual(yield* approve(owner, yield* byWallet(account, challenge, trimmed)), refused, "no last line feed")
+      assert.strictEqual(
+        yield* approve(owner, yield* byWallet(account, challenge, trimmed)),
+        refused,
+        "no last line feed"
+      )
       const good = yield* byWallet(account, challenge)
       const { data: wallets } = yield* dataAs(owner.session, merchant, "GET", "/auth/wallets")
       const { id } = wallets.find(({ address }: any) => address === account.address)
