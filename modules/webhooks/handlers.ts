@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, CurrentPrincipal, Idempotency, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { requireFreshProof } from "../../runtime/Rights.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
@@ -162,6 +163,9 @@ export const handlers = Operations.group(
         "rotateSecret",
         Effect.fnUntraced(function*({ params, payload }) {
           const principal = yield* CurrentPrincipal
+          // Whoever has the secret signs deliveries that shops believe. Of play money too, as an endpoint can be moved there
+          // and back.
+          yield* requireFreshProof
           const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
           return yield* answerIdempotently<EndpointWithSecret, PublicError>(
             (call) => endpoints.rotate(principal, params.id, overlap, call),

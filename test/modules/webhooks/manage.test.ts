@@ -222,6 +222,19 @@ layer(webhooksApi)("a webhook endpoint", (it) => {
       assert.strictEqual(refusal(yield* rotate("w8:support")), "403 PERMISSION_DENIED null")
     }))
 
+  it.effect("gets a new secret from whoever has just proved who they are, and from keys", () =>
+    Effect.gen(function*() {
+      for (const environment of ["devnet", "mainnet", null]) {
+        const { id } = yield* endpoint("w15", { environment })
+        const rotate = (who: string) => ask(who, `/${id}/rotate-secret`, { body: {} })
+        assert.strictEqual(refusal(yield* rotate("w15:owner!")), "403 FRESH_PROOF_REQUIRED null", String(environment))
+        assertOk(yield* rotate("w15:owner"))
+        assertOk(yield* ask("w15:owner!", `/${id}`))
+      }
+      const { id } = yield* endpoint("15")
+      assertOk(yield* ask("15", `/${id}/rotate-secret`, { body: {} }))
+    }))
+
   it.effect("may not be moved to an environment in which its address is refused", () =>
     Effect.gen(function*() {
       const { id } = yield* endpoint("w13", { url: devnetUrl })
