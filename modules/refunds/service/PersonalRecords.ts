@@ -6,6 +6,7 @@ import { hashText } from "../../../schemas/PersonalData.ts"
 import { type HookInput, type HookResult, InvoiceHooks, isErasureFact } from "../../invoices/plugin.ts"
 import { isOpen, type RefundState } from "../machine.ts"
 import { type PersonalQueries, refundWrite, type Repo } from "../repo.ts"
+import { type ApprovalsRepo, approvalWrite, makeApprovalsRepo } from "../repo/Approvals.ts"
 
 /** Refunds of one part. */
 const partSize = 100
@@ -18,8 +19,8 @@ const obstacleOf = ({ id, status }: RefundState): string =>
     ? `Refund ${id} has failed and still stands for money: try it again by /retry until it is paid`
     : `Refund ${id} is not over (${status}): wait until it is paid, or cancel it`
 
-/** In the commit of the invoice: the address of each refund goes, and none may still need it. */
-const onErasure = (repo: Repo) =>
+/** In the commit of the invoice: the address of each refund goes, also from what was signed, and none may still need it. */
+const onErasure = (repo: Repo, approvals: ApprovalsRepo) =>
   Effect.fnUntraced(function*({ before: { invoice }, facts }: HookInput) {
     const fact = facts.find(isErasureFact)
     if (fact === undefined) return {} satisfies HookResult
@@ -37,11 +38,22 @@ const onErasure = (repo: Repo) =>
           destination: { ...destination, address, memo: null }
         })]
     })
-    return { writes } satisfies HookResult
+    const signed = yield* Effect.forEach(
+      refunds,
+      ({ id, merchantId }) => approvals.approvalsOf({ merchantId, object: "refund", objectId: id })
+    )
+    // A signature is of the whole text, the address in it, so it goes with the text.
+    const erased = signed.flat().filter(({ text }) => text !== null).map((approval) =>
+      approvalWrite({ ...approval, version: approval.version + 1, text: null, signature: null })
+    )
+    return { writes: [...writes, ...erased] } satisfies HookResult
   })
 
 export const registerPersonalRecords = Effect.fnUntraced(function*(repo: Repo, queries: PersonalQueries) {
-  yield* (yield* InvoiceHooks).register({ name: "refunds' personal data", run: onErasure(repo) })
+  yield* (yield* InvoiceHooks).register({
+    name: "refunds' personal data",
+    run: onErasure(repo, yield* makeApprovalsRepo)
+  })
   yield* (yield* PersonalData).register({
     name: "refunds",
     records: Effect.fnUntraced(function*(person: Person, after: string | null) {

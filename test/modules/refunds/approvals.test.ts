@@ -11,6 +11,8 @@ import { generateKeyPairSync } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { TeamSessions } from "../../../modules/team/plugin.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
+import { type ErasureFact, Invoices } from "../../../modules/invoices/plugin.ts"
+import { noCause } from "../../../runtime/Commit.ts"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { approvalScript } from "../../support/ApprovalScript.ts"
 import type { Circumstances } from "../../support/Authenticator.ts"
@@ -335,6 +337,26 @@ layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (
       yield* Effect.orDie(sql`UPDATE sign_in_wallets SET money_from = 9999999999 WHERE address = ${account.address}`)
       assert.strictEqual(yield* approve(owner, yield* byWallet(account, yield* ask(owner))), "403 PERMISSION_DENIED")
       assert.strictEqual(yield* approve(owner, byPasskey(owner, yield* ask(owner))), "pending_approval")
+    }))
+
+  it.effect("keeps who and when, and nothing of the person who was paid once that is erased", () =>
+    Effect.gen(function*() {
+      const { approvals, approve, merchant, owner, refund, sign } = yield* waiting
+      yield* approve(owner, yield* sign(owner))
+      yield* callOn(owner, merchant, refund.id, "/cancel", {})
+      const fact: ErasureFact = { _tag: "Erasure", hashOf: (text) => `anon_${text.length}` }
+      yield* (yield* Invoices).change(
+        refund.invoice_id,
+        noCause,
+        () => Effect.succeed({ commands: [], facts: [fact] })
+      )
+      const [{ by, person, signature, text }] = yield* approvals
+      assert.deepStrictEqual([person, signature, text], ["owner", null, null])
+      assert.match(by, /^mem_/)
+      const sql = yield* SqlClient.SqlClient
+      const rows = yield* Effect.orDie(sql<{ all: string }>`SELECT approvals::text AS all FROM approvals
+        WHERE merchant_id = ${merchant}`)
+      assert.notInclude(rows.map(({ all }) => all).join(), refund.destination_address)
     }))
 
   it.effect("is not part of opening a refund: `auto_approve` leaves it waiting", () =>
