@@ -43,7 +43,8 @@ export const RefundWishes = {
   }),
   auto_approve: optional(
     Schema.Boolean,
-    "True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves"
+    "True: on devnet approved at once, where a signed-in wallet calls and the destination is known. A key never approves; "
+      + "with real money a person signs what it approves"
   )
 }
 
