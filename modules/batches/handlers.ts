@@ -159,6 +159,7 @@ export const simulationHandlers = Operations.group(
 export const handlers = Operations.group(
   BatchesApi,
   "batches",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
     const batches = yield* Batches
     const approvals = yield* Approvals

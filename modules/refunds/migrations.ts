@@ -84,8 +84,8 @@ export const migrations: Migrations = {
       amount bigint NOT NULL CHECK (amount >= 0),
       PRIMARY KEY (merchant_id, environment, day)
     )`
-    // What people have signed, of refunds and of batches. id: that of the challenge, which is answered once. No text and
-    // no signature: erased with the data of the person who was paid.
+    // What people have signed, of refunds and of batches. id: that of the challenge, which is answered once. No text
+    // and no signature: erased with the data of the person who was paid.
     yield* sql`CREATE TABLE approvals (
       merchant_id integer NOT NULL,
       id text NOT NULL,

@@ -163,8 +163,7 @@ export const handlers = Operations.group(
         "rotateSecret",
         Effect.fnUntraced(function*({ params, payload }) {
           const principal = yield* CurrentPrincipal
-          // Whoever has the secret signs deliveries that shops believe. Of play money too, as an endpoint can be moved there
-          // and back.
+          // Whoever has the secret signs deliveries that shops believe. Of play money too: an endpoint can be moved.
           yield* requireFreshProof
           const overlap = payload.overlap_seconds ?? defaultOverlapSeconds
           return yield* answerIdempotently<EndpointWithSecret, PublicError>(

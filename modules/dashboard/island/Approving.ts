@@ -1,6 +1,6 @@
 /**
- * Signs what a page shows to be approved, by a passkey or by a wallet of this browser. The challenge is asked for at the
- * press; where its text says something else than the page, it is shown and not signed.
+ * Signs what a page shows to be approved, by a passkey or by a wallet of this browser. The challenge is asked for at
+ * the press; where its text says something else than the page, it is shown and not signed.
  */
 import {
   type BrowserWallet,

@@ -1,9 +1,8 @@
 /** What whoever approves real money reads and signs, by a passkey or a wallet; with play money nobody need sign. */
-import { Effect, type Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import type { ApprovalChallenge } from "../../../schemas/Approval.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { isJson } from "../rules/Approvals.ts"
 import { card, form, note, timeOf } from "./Elements.ts"
 import type { FormAction, Visit } from "./Page.ts"
 
@@ -14,26 +13,33 @@ const ask = ({ api }: Visit, path: Path): Effect.Effect<Challenge, PublicError> 
   api.send<Challenge>("POST", `${path}/approve/challenge`, undefined, null)
 
 /** How a person can approve what a page shows. */
-export interface Approving {
+export interface ApprovalPrompt {
   /** Null: the person may not yet. */
   readonly challenge: Challenge | null
   /** What signs at the press of the button: a passkey of this person, in this browser; else a wallet, or nothing. */
   readonly way: "passkey" | "wallet" | "none"
 }
 
-/** Asked for where the button stands: nothing is stored of it. Who waits is not asked about, as refusals are audited. */
-export const approvingOf = (visit: Visit, path: Path): Effect.Effect<Approving, PublicError> => {
+/**
+ * Asked for where the button stands: nothing is stored of it. Null: somebody has approved or ended it meanwhile. Who
+ * waits is not asked about, as refusals are audited.
+ */
+export const approvingOf = (visit: Visit, path: Path): Effect.Effect<ApprovalPrompt | null, PublicError> => {
   const { caller: { moneyFrom = 0 }, environment, nameAddress, now } = visit
   if (environment === "mainnet" && now < moneyFrom) return Effect.succeed({ challenge: null, way: "none" })
-  return Effect.map(ask(visit, path), (challenge) => {
-    const isEvm = challenge.wallets.some(({ chain_id: chain, family }) => family === "evm" && chain === null)
-    const hasPasskey = challenge.passkey !== null && nameAddress === null
-    return { challenge, way: hasPasskey ? "passkey" : isEvm ? "wallet" : "none" }
+  return Effect.matchEffect(ask(visit, path), {
+    onFailure: (error) => error.code === "INVALID_TRANSITION" ? Effect.succeed(null) : Effect.fail(error),
+    onSuccess: (challenge) => {
+      const isEvm = challenge.wallets.some(({ chain_id: chain, family }) => family === "evm" && chain === null)
+      const hasPasskey = challenge.passkey !== null && nameAddress === null
+      const approving: ApprovalPrompt = { challenge, way: hasPasskey ? "passkey" : isEvm ? "wallet" : "none" }
+      return Effect.succeed(approving)
+    }
   })
 }
 
 /** The button beside the heading. With real money it is not there for whoever has to press one of a wallet, or none. */
-export const approveButton = (visit: Visit, { way }: Approving): Html | false =>
+export const approveButton = (visit: Visit, { way }: ApprovalPrompt): Html | false =>
   (way === "passkey" || visit.environment === "devnet") && form(
     visit,
     "approve",
@@ -43,7 +49,7 @@ export const approveButton = (visit: Visit, { way }: Approving): Html | false =>
   )
 
 /** The text as it is signed, wallets of the browser, and what is missing where nothing can sign. */
-export const approvingCard = (visit: Visit, { challenge, way }: Approving): Html => {
+export const approvingCard = (visit: Visit, { challenge, way }: ApprovalPrompt): Html => {
   const { caller: { moneyFrom = 0 }, environment, nameAddress, texts: { approving: words, signIn } } = visit
   if (challenge === null) return note("warn", html`${words.waits} ${timeOf(visit, moneyFrom)}`)
   const { text, wallets } = challenge
@@ -76,11 +82,13 @@ export const approvingCard = (visit: Visit, { challenge, way }: Approving): Html
 export const challengeAction = (pathOf: (visit: Visit) => Path): FormAction => (visit) =>
   Effect.map(ask(visit, pathOf(visit)), (challenge) => ({ json: challenge }))
 
+const readProof = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
+
 /** What the form says of the approval; no body where nothing was signed. */
 export const approvalBody = (sent: URLSearchParams): Effect.Effect<Schema.Json | undefined, PublicError> => {
   const proof = sent.get("proof") ?? ""
-  if (proof === "") return Effect.succeed(undefined)
-  return isJson(proof)
-    ? Effect.succeed({ proof: JSON.parse(proof) as Schema.Json })
-    : Effect.fail(publicError("VALIDATION_ERROR", { message: "The browser signed nothing: press the button again" }))
+  return proof === "" ? Effect.succeed(undefined) : Effect.mapBoth(readProof(proof), {
+    onSuccess: (read) => ({ proof: read }),
+    onFailure: () => publicError("VALIDATION_ERROR", { message: "The browser signed nothing: press the button again" })
+  })
 }

@@ -32,8 +32,8 @@ import { exportCard, lastDays } from "./Exports.ts"
 import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
 import {
   approvalBody,
+  type ApprovalPrompt,
   approveButton,
-  type Approving,
   approvingCard,
   approvingOf,
   challengeAction
@@ -115,7 +115,7 @@ const isToApprove = (visit: Visit, { approvals, destination_address: to, status 
   visit.may("refunds:approve") && status === "pending_approval" && to !== null
   && !hasApproved(approvals, visit.caller.credential)
 
-const actsOf = (visit: Visit, { status }: RefundRow, approving: Approving | null): Html => {
+const actsOf = (visit: Visit, { status }: RefundRow, approving: ApprovalPrompt | null): Html => {
   const { refunds: words } = visit.texts
   const button = (action: string, text: string, kind: "danger" | null) =>
     form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`)
@@ -137,7 +137,7 @@ const refundEvents = (
 /** What is around a refund: who approved it, how the person would, and what is shown once. */
 interface Around {
   readonly names: Names
-  readonly approving?: Approving | null
+  readonly approving?: ApprovalPrompt | null
   readonly more?: Html | null
 }
 

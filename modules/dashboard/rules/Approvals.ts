@@ -8,13 +8,3 @@ export const approvalNotice = (status: string): NoticeName =>
 /** Whether `credential` is among those who approved: a person counts once, so a second approval would do nothing. */
 export const hasApproved = (approvals: ReadonlyArray<{ readonly by: string }>, credential: string): boolean =>
   approvals.some(({ by }) => by === credential)
-
-/** Whether a text of a form can be read as JSON. */
-export const isJson = (text: string): boolean => {
-  try {
-    JSON.parse(text)
-    return true
-  } catch {
-    return false
-  }
-}

@@ -79,6 +79,7 @@ const makeRender = Effect.map(Invoices, (invoices) =>
 export const handlers = Operations.group(
   RefundsApi,
   "refunds",
+  // oxlint-disable-next-line max-lines-per-function -- the routes of one group, each a few lines
   Effect.fn(function*(group) {
     const invoices = yield* Invoices
     const refunds = yield* Refunds

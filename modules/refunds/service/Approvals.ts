@@ -57,8 +57,8 @@ export class Approvals extends Context.Service<Approvals, {
   ) => Effect.Effect<ProvedApproval | null, PublicError>
   /**
    * What is stored in the change that approves, of the content as it is in that change. Errors:
-   * `APPROVAL_PROOF_REQUIRED` where real money is approved without an answer; `NONCE_INVALID` where the answer was given
-   * before, or the content is another one than was signed.
+   * `APPROVAL_PROOF_REQUIRED` where real money is approved without an answer; `NONCE_INVALID` where the answer was
+   * given before, or the content is another one than was signed.
    */
   readonly record: (
     proved: ProvedApproval | null,

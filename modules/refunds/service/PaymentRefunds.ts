@@ -174,8 +174,8 @@ export const withClaimLink = Effect.fnUntraced(function*(refund: RefundState) {
 })
 
 /**
- * Whether a call approves what it opens, as far as its caller may: a key never does. With real money a person signs what
- * it approves, which nobody can before it is there.
+ * Whether a call approves what it opens, as far as its caller may: a key never does. With real money a person signs
+ * what it approves, which nobody can before it is there.
  */
 export const isApprovedAtOnce = (
   { caller, isAutoApproved }: Pick<PaymentRefundCall, "caller" | "isAutoApproved">,
