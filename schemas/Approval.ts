@@ -13,6 +13,8 @@ export const ApprovalId = Schema.String.check(Schema.isPattern(/^apr_[0-9a-f]{64
   description: "`apr_` and 64 hex digits"
 })
 
+export const isApprovalId = Schema.is(ApprovalId)
+
 const exampleId = `apr_${"0190a5b27c41".repeat(5)}0190`
 
 /** Characters of one text in an answer, at most; what authenticators and wallets make is shorter. */

@@ -11,7 +11,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { BatchesApi, type NewBatch } from "./api.ts"
 import { batchObject, type BatchState, lineObject, linesOf, summaryObject } from "./machine.ts"
-import { Approvals, approvalsReply, challengeReply } from "../refunds/plugin.ts"
+import { approvalPageOf, Approvals, approvalsReply, challengeReply } from "../refunds/plugin.ts"
 import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
 import type { BatchContents, BatchRequest } from "./service/Creation.ts"
@@ -242,10 +242,11 @@ export const handlers = Operations.group(
         "approvals",
         Effect.fnUntraced(function*({ params, query }) {
           const { owner } = yield* ownerOf(query.environment)
+          const asked = yield* approvalPageOf(query)
           const batch = yield* batches.find(owner.merchantId, params.id)
           if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
           const filter = { merchantId: batch.merchantId, object: "batch", objectId: batch.id } as const
-          return yield* approvalsReply(approvals, filter, query, batch.approvals)
+          return yield* approvalsReply(approvals, filter, asked, batch.approvals)
         })
       )
       .handle(

@@ -15,7 +15,7 @@ import { RefundsRpc } from "./rpc.ts"
 import { Approvals } from "./service/Approvals.ts"
 import { registerClaims } from "./service/PayorClaims.ts"
 
-export { approvalsReply, challengeReply } from "./handlers/Approvals.ts"
+export { approvalPageOf, approvalsReply, challengeReply } from "./handlers/Approvals.ts"
 export {
   type ActValue,
   approvalBy,

@@ -22,7 +22,7 @@ import { type NewRefundBody, RefundsApi } from "../api.ts"
 import { linkedRefundObject, refundObject, type RefundState, type RequestedAmount } from "../machine.ts"
 import { Refunds } from "../service.ts"
 import { Approvals } from "../service/Approvals.ts"
-import { approvalsReply, challengeReply } from "./Approvals.ts"
+import { approvalPageOf, approvalsReply, challengeReply } from "./Approvals.ts"
 import type { LinkedRefund, PaymentRefundCall, RefundCaller } from "../service/PaymentRefunds.ts"
 
 type NewRefund = typeof NewRefundBody.Type
@@ -186,9 +186,10 @@ export const handlers = Operations.group(
       .handle(
         "approvals",
         Effect.fnUntraced(function*({ params, query }) {
+          const asked = yield* approvalPageOf(query)
           const { found: { id, merchantId, terms } } = yield* find(params.id, query.environment)
           const filter = { merchantId, object: "refund", objectId: id } as const
-          return yield* approvalsReply(approvals, filter, query, terms?.approvals ?? [])
+          return yield* approvalsReply(approvals, filter, asked, terms?.approvals ?? [])
         })
       )
       .handle("cancel", actBy("cancel"))
