@@ -15,6 +15,7 @@ import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations 
 import type { Leases } from "./Leases.ts"
 import type { LocalCalls } from "./LocalCalls.ts"
 import type { LinkedWallets } from "./LinkedWallets.ts"
+import type { Mail } from "./Mail.ts"
 import type { Members } from "./Members.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Operations } from "./Operations.ts"
@@ -51,6 +52,7 @@ export type Kernel =
   | Leases
   | LinkedWallets
   | LocalCalls
+  | Mail
   | Members
   | MerchantClock
   | PersonalData

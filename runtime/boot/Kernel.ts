@@ -21,6 +21,7 @@ import * as Http from "../http/Server.ts"
 import * as Leases from "../Leases.ts"
 import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
+import * as Mail from "../Mail.ts"
 import * as Members from "../Members.ts"
 import * as MerchantClock from "../MerchantClock.ts"
 import { migrate } from "../Migrate.ts"
@@ -132,7 +133,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
       )
     ),
     Layer.provideMerge(SignIns.layer),
-    Layer.provideMerge(Screening.layer),
+    Layer.provideMerge(Layer.mergeAll(Mail.layer, Screening.layer)),
     Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )

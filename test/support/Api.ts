@@ -13,6 +13,7 @@ import * as PersonalData from "../../runtime/PersonalData.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
 import * as Books from "../../runtime/Books.ts"
 import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
+import * as Mail from "../../runtime/Mail.ts"
 import * as Members from "../../runtime/Members.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
@@ -131,6 +132,7 @@ export const kernel = <E>(
     Members.layer,
     PersonalData.layer(rollups),
     Tail.layer,
+    Mail.layer,
     MerchantClock.layer,
     Screening.layer,
     TextSigners.layer

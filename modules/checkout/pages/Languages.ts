@@ -1,4 +1,5 @@
 /** The languages of the payment page, and which one a payor gets. */
+import { negotiateLanguage } from "../../../schemas/Language.ts"
 import type { Texts } from "./Texts.ts"
 import { ar } from "./texts/ar.ts"
 import { de } from "./texts/de.ts"
@@ -12,43 +13,12 @@ import { zhHans } from "./texts/zh-Hans.ts"
 /** Every catalogue, in the order of the choice of languages. A catalogue's tag is its `locale`. */
 export const languages: ReadonlyArray<Texts> = [en, es, de, fr, ptBR, ja, zhHans, ar]
 
-/** Longest language tag that is read (RFC 5646, 4.4.1). */
-const maximumTagLength = 35
+const byTag = new Map(languages.map((texts) => [texts.locale, texts]))
 
-/** A well-formed tag begins so (RFC 5646, 2.1); what a header says beside tags (`*`, `i-klingon`) is none of ours. */
-const tagPattern = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/
-
-/** Where Chinese is written in traditional characters, unless the tag names a script (CLDR, likely subtags). */
-const traditionalRegions: ReadonlySet<string> = new Set(["tw", "hk", "mo"])
-
-const byTag = new Map(languages.map((texts) => [texts.locale.toLowerCase(), texts]))
-const byLanguage = new Map(languages.map((texts) => [texts.locale.split("-")[0]!, texts]))
-
-const subtagsOf = (tag: string): ReadonlyArray<string> => {
-  const lower = tag.length > maximumTagLength ? "" : tag.toLowerCase()
-  return tagPattern.test(lower) ? lower.split("-") : []
-}
-
-/** Whether the tag asks for characters that its language's catalogue is not written in. */
-const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
-  language === "zh" && !rest.includes("hans") &&
-  (rest.includes("hant") || rest.some((subtag) => traditionalRegions.has(subtag)))
-
-/**
- * The catalogue for the first tag that has one, best first: the same tag, else the same language (`de-AT` gives `de`,
- * `pt` and `pt-PT` give `pt-BR`, `zh-CN` gives `zh-Hans`). Traditional Chinese gives `zh-Hans` only where no other tag
- * has a catalogue. Null: none has. Any text may stand in `preferences`; what is no tag of at most 35 characters is
- * passed over.
- *
- * @example
- * negotiate(["zh-TW", "de-AT", "en"])?.locale // => "de"
- */
+/** The catalogue of the language that the preferences come to, best first; null: none has one. */
 export const negotiate = (preferences: ReadonlyArray<string>): Texts | null => {
-  const tags = preferences.map(subtagsOf).filter((subtags) => subtags.length > 0)
-  const catalogueOf = (subtags: ReadonlyArray<string>) => byTag.get(subtags.join("-")) ?? byLanguage.get(subtags[0]!)
-  const best = tags.find((subtags) => catalogueOf(subtags) !== undefined && !inOtherScript(subtags)) ??
-    tags.find((subtags) => catalogueOf(subtags) !== undefined)
-  return best === undefined ? null : catalogueOf(best) ?? null
+  const tag = negotiateLanguage(preferences)
+  return tag === null ? null : byTag.get(tag) ?? null
 }
 
 /** Most of an `Accept-Language` that is read: browsers send some 50 characters. */
