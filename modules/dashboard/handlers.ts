@@ -8,6 +8,7 @@ import { readForm, responseText } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { LocalCalls } from "../../runtime/LocalCalls.ts"
 import { pathUrl } from "../../runtime/pages/Html.ts"
+import { Mail } from "../../runtime/Mail.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
@@ -52,6 +53,7 @@ const makeOpen = Effect.gen(function*() {
   const sessions = yield* TeamSessions
   const signIn = yield* TeamSignIn
   const localCalls = yield* LocalCalls
+  const mail = yield* Mail
   const { environments } = yield* Settings
   return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
@@ -89,6 +91,7 @@ const makeOpen = Effect.gen(function*() {
       texts: en,
       now: yield* nowSeconds,
       may: (right) => mayDo(caller, right, environment),
+      sendsMail: mail.isEnabled(),
       serves: localCalls.serves,
       passkeys: newPasskeys(signIn, session),
       nameAddress: nameAddressFor(request),

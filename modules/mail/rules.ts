@@ -52,7 +52,8 @@ export const nextAttemptAt = (attempts: number, createdAt: number, now: number):
 
 /** On one line and cut; play money is called so, because a receipt of it looks like any other. */
 export const subjectLine = (subject: string, environment: "devnet" | "mainnet"): string => {
-  const line = subject.replace(/[\p{C}\p{Z}]+/gu, " ").trim()
+  // But for the marks that isolate a name in a line of the other direction (Unicode UAX #9).
+  const line = subject.replace(/(?:(?![\u2068\u2069])[\p{C}\p{Z}])+/gu, " ").trim()
   return [...`${environment === "devnet" ? "[devnet] " : ""}${line}`].slice(0, maximumSubjectCharacters).join("")
 }
 

@@ -19,6 +19,7 @@ import { cursorQuery, pageLimits } from "../../schemas/Page.ts"
 import { exampleRefund, FeeBearer, Refund, RefundAmountMode, RefundReason, RefundStatus } from "../../schemas/Refund.ts"
 import { success } from "../../schemas/Success.ts"
 import { MomentFrom, MomentTo } from "../../schemas/Time.ts"
+import { EmailAddress, Locale } from "../../schemas/Web.ts"
 
 const optional = <S extends Schema.Top>(schema: S, description: string) =>
   Schema.optionalKey(Schema.NullOr(schema)).annotate({ description })
@@ -78,6 +79,16 @@ export const NewRefundBody = Schema.Struct({
     auto_approve: true
   }]
 })
+
+const ClaimLinkEmail = Schema.Struct({
+  email: EmailAddress.annotate({
+    description: "The payor's: whoever reads mail there says where the refund goes"
+  }),
+  locale: optional(
+    Locale,
+    "Language of the message. Absent: that of the invoice, else `default_locale` of your branding, else English"
+  )
+}).annotate({ identifier: "ClaimLinkEmail", examples: [{ email: "jane@shop.example", locale: "de" }] })
 
 const OneRefund = success(Refund).annotate({
   identifier: "OneRefund",
@@ -240,6 +251,26 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
     "`claim_url`, by which the payor says where the refund goes: shown this once. The link before it ends. An address that "
       + "is said by it needs a new approval."
   ),
+  HttpApiEndpoint.post("emailClaimLink", "/:id/claim-link/email", {
+    params: { id: PathId },
+    payload: ClaimLinkEmail,
+    success: OneRefund,
+    error: errors(
+      "wrapped",
+      "SCOPE_MISMATCH",
+      "REFUND_NOT_FOUND",
+      "NOT_FOUND",
+      "VALIDATION_ERROR",
+      "INVALID_TRANSITION",
+      "SERVICE_UNAVAILABLE",
+      ...environmentErrors
+    )
+  }).middleware(IdempotencyRequired).annotateMerge(OpenApi.annotations({
+    summary: "E-mail a claim link",
+    description:
+      "Makes a new claim link, which ends the one before, and sends it to the payor: the answer does not have "
+      + "it. 404 `NOT_FOUND` where the deployment sends no mail. An address gets 5 messages of a merchant an hour."
+  })),
   act(
     "retry",
     "/:id/retry",

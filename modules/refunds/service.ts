@@ -4,10 +4,12 @@ import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../../runtime/Commit.ts"
 import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
+import { Mail } from "../../runtime/Mail.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
 import * as Registry from "../../runtime/Registry.ts"
+import { Settings } from "../../runtime/Settings.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
@@ -42,7 +44,13 @@ import {
   refundOfException
 } from "./service/PaymentRefunds.ts"
 import { quoteRefund } from "./service/Payouts.ts"
-import type { RefundOptions, RefundQuoteRequest, RefundRequest, RefundStep } from "./service/RefundCalls.ts"
+import type {
+  ClaimRecipient,
+  RefundOptions,
+  RefundQuoteRequest,
+  RefundRequest,
+  RefundStep
+} from "./service/RefundCalls.ts"
 import { type BatchTransfers, type RefundServices, refundsOfInvoice } from "./service/RefundServices.ts"
 import { type PayoutReport, reportPayout } from "./service/Reports.ts"
 import { changeRefund, decideOnRefund, openRefund } from "./service/RefundSteps.ts"
@@ -161,13 +169,15 @@ export class Refunds extends Context.Service<Refunds, {
     cause: CommitCause
   ) => Effect.Effect<UnmatchedRefundOpening, PublicError>
   /**
-   * A new claim link, which ends the one before. Errors: `INVALID_TRANSITION` where the destination cannot change any
-   * more, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`.
+   * A new claim link, which ends the one before. With a recipient it is sent by e-mail and answered to nobody. Errors:
+   * `INVALID_TRANSITION` where the destination cannot change any more, `REFUND_NOT_FOUND`, `SERVICE_UNAVAILABLE`; by
+   * e-mail also `NOT_FOUND` where no mail is sent, and those of `Mail.draft`.
    */
   readonly renewClaim: (
     refundId: string,
     caller: RefundCaller,
-    call: IdempotentCall<LinkedRefund>
+    call: IdempotentCall<LinkedRefund>,
+    recipient?: ClaimRecipient
   ) => Effect.Effect<LinkedRefund, PublicError | IdempotentReplay>
   /**
    * What a claim link shows, by the id and the token in it; null: it opens nothing. A wrong token is counted, and ten
@@ -203,10 +213,10 @@ export class Refunds extends Context.Service<Refunds, {
     answer?: ApprovalAnswer | null
   ) => Effect.Effect<RefundState, PublicError | IdempotentReplay>
 }>()("tillwire/modules/refunds/Refunds") {
-  static readonly layer = (options: RefundOptions) => Layer.effect(Refunds, make(options))
+  static readonly layer = (options: Omit<RefundOptions, "publicUrl">) => Layer.effect(Refunds, make(options))
 }
 
-const make = Effect.fnUntraced(function*(options: RefundOptions) {
+const make = Effect.fnUntraced(function*(options: Omit<RefundOptions, "publicUrl">) {
   const batches = Registry.single<BatchTransfers>("two modules make batches: name one of them in the config file")
   const services: RefundServices = {
     ...options,
@@ -219,9 +229,11 @@ const make = Effect.fnUntraced(function*(options: RefundOptions) {
     hooks: yield* InvoiceHooks,
     invoices: yield* Invoices,
     linkedWallets: yield* LinkedWallets,
+    mail: yield* Mail,
     members: yield* Members,
     payors: yield* PayorDetails,
     prices: yield* Prices,
+    publicUrl: (yield* Settings).publicUrl,
     repo: yield* makeRepo,
     screening: yield* Screening,
     settings: yield* MerchantSettings

@@ -25,6 +25,7 @@ import {
 import { pageLimits } from "../../schemas/Page.ts"
 import { Role } from "../../schemas/Roles.ts"
 import { success } from "../../schemas/Success.ts"
+import { Locale } from "../../schemas/Web.ts"
 import { maximumMembers, maximumName, maximumPasskeys, maximumSessions } from "./rules.ts"
 
 /** Characters of an e-mail address (RFC 5321), and of a token that is looked at. */
@@ -147,7 +148,13 @@ const CreatedTeamInvitation = success(Schema.Struct({
 export const NewTeamInvitation = Schema.Struct({
   role: Role,
   email: Schema.optionalKey(Schema.NullOr(Email)).annotate({
-    description: "By which the person is named, and recovers later. Nothing is sent to it: give the link yourself"
+    description: "By which the person is named, and recovers later"
+  }),
+  send_email: Schema.optionalKey(Schema.NullOr(Schema.Boolean)).annotate({
+    description: "True: the link is also sent to `email`. Absent or false: nothing is sent, give the link yourself"
+  }),
+  locale: Schema.optionalKey(Schema.NullOr(Locale)).annotate({
+    description: "Language of that message. Absent: English"
   })
 }).annotate({ identifier: "NewTeamInvitation", examples: [{ role: "support", email: "ines@shop.example" }] })
 
@@ -297,10 +304,12 @@ export class TeamGroup extends HttpApiGroup.make("team").add(
   HttpApiEndpoint.post("invite", "/invitations", {
     payload: NewTeamInvitation,
     success: CreatedTeamInvitation,
-    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "INVALID_TRANSITION", ...personErrors)
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "NOT_FOUND", "INVALID_TRANSITION", ...personErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Invite a person",
-    description: "Answers a link for one use within 7 days, shown this once: give it to the person yourself. At most "
+    description:
+      "Answers a link for one use within 7 days, shown this once: give it to the person yourself, or have it "
+      + "sent by `send_email`, which is 404 `NOT_FOUND` where the deployment sends no mail. At most "
       + `${maximumMembers} members and open invitations.`
   })),
   HttpApiEndpoint.delete("revokeInvitation", "/invitations/:id", {

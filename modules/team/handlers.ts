@@ -8,9 +8,8 @@ import { Settings } from "../../runtime/Settings.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid, MerchantId } from "../../schemas/Ids.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
-import { pageUrlOf } from "../../schemas/Web.ts"
 import { TeamApi } from "./api.ts"
-import type { InvitationState } from "./rules.ts"
+import { type InvitationState, invitationUrl } from "./rules.ts"
 import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
 import { invitationObject, memberObject, passkeyObject, sessionObject } from "./handlers/Objects.ts"
 import { TeamRpc } from "./rpc.ts"
@@ -27,9 +26,6 @@ const readCursor = (query: CursorQuery, prefix: string, what: string): PageCurso
     ? cursor
     : unknownCursor(query, what)
 }
-
-const invitationUrl = (publicUrl: string, token: string): string =>
-  `${pageUrlOf(publicUrl)}/dashboard/invitation#t=${token}`
 
 export const teamHandlers = Operations.group(
   TeamApi,
@@ -84,7 +80,13 @@ export const teamHandlers = Operations.group(
         Effect.fnUntraced(function*({ payload }) {
           const caller = yield* requirePerson
           return yield* answerIdempotently<InvitationWithToken, PublicError>(
-            (call) => team.invite(caller, { role: payload.role, email: payload.email ?? null }, call),
+            (call) =>
+              team.invite(caller, {
+                role: payload.role,
+                email: payload.email ?? null,
+                isSent: payload.send_email ?? false,
+                locale: payload.locale ?? null
+              }, call),
             ({ invitation, token }, now) => ({
               ...invitationObject(invitation, now),
               url: invitationUrl(publicUrl, token)

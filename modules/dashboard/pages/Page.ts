@@ -42,6 +42,8 @@ export interface Visit {
   readonly now: number
   /** Whether the person may do what takes a right, here: what they may not do is not drawn. */
   readonly may: (right: Right) => boolean
+  /** Whether the deployment sends mail. */
+  readonly sendsMail: boolean
   /** Whether a route of the API is served: a module may be left out. */
   readonly serves: (path: `/api/${string}`) => boolean
   /** An address of the same merchant and environment; `path` as in {@link Page.path}, its parameters filled in. */

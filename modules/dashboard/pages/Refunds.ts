@@ -115,10 +115,10 @@ const isToApprove = (visit: Visit, { approvals, destination_address: to, status 
   visit.may("refunds:approve") && status === "pending_approval" && to !== null
   && !hasApproved(approvals, visit.caller.credential)
 
-const actsOf = (visit: Visit, { status }: RefundRow, approving: ApprovalPrompt | null): Html => {
+const actsOf = (visit: Visit, { id, status }: RefundRow, approving: ApprovalPrompt | null): Html => {
   const { refunds: words } = visit.texts
   const button = (action: string, text: string, kind: "danger" | null) =>
-    form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`)
+    form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`, visit.at(`refunds/${id}`))
   return html`${
     visit.may("refunds:create") && status === "awaiting_destination" && button("claim_link", words.claimLink, null)
   }${
@@ -134,17 +134,62 @@ const refundEvents = (
   visit: Visit
 ): ReadonlyArray<string> => ["invoice_payment.*", "exception.*", ...(visit.may("batches:read") ? ["batch.*"] : [])]
 
-/** What is around a refund: who approved it, how the person would, and what is shown once. */
+/** Addresses of the customer that the payment knows: the payor's own before the one that the shop gave. */
+interface InvoiceContact {
+  readonly customer_email?: string | null
+  readonly payor?: { readonly email: string | null } | null
+}
+
+/** The address that the form for a claim link by e-mail offers; null: there is no such form. */
+const mailFormFor = Effect.fnUntraced(function*(visit: Visit, { invoice_id: invoiceId, status }: RefundRow) {
+  if (!visit.sendsMail || !visit.may("refunds:create") || status !== "awaiting_destination") return null
+  if (invoiceId === null) return { email: "" }
+  const path = `/api/v1/invoices/${encodeURIComponent(invoiceId)}` as const
+  const { customer_email: given, payor } = yield* visit.api.get<InvoiceContact>(path, { expand: "details,payor" })
+  return { email: payor?.email ?? given ?? "" }
+})
+
+const mailCard = (visit: Visit, refundId: string, { email }: { readonly email: string }): Html => {
+  const { refunds: words } = visit.texts
+  return card(
+    words.emailLink,
+    form(
+      visit,
+      "email_claim_link",
+      html`<div class="stack"><p>${words.emailLinkText}</p>${
+        field(visit, {
+          name: "email",
+          label: words.emailLinkTo,
+          type: "email",
+          required: true,
+          maxLength: 254,
+          value: email
+        })
+      }<div class="row end"><button>${words.emailLinkSend}</button></div></div>`,
+      visit.at(`refunds/${refundId}`)
+    )
+  )
+}
+
+/** What is around a refund: how the person would approve it, and what is shown once above it. */
 interface Around {
-  readonly names: Names
   readonly approving?: ApprovalPrompt | null
   readonly more?: Html | null
 }
 
+/** A refund with all that its page takes. */
+const refundPage = Effect.fnUntraced(function*(visit: Visit, refund: RefundRow, around: Around = {}) {
+  const names = yield* approverNames(visit, refund.approvals)
+  return refundScreen(visit, refund, { ...around, names, mailForm: yield* mailFormFor(visit, refund) })
+})
+
 const refundScreen = (
   visit: Visit,
   refund: RefundRow,
-  { approving = null, more = null, names }: Around
+  { approving = null, mailForm, more = null, names }: Around & {
+    readonly names: Names
+    readonly mailForm: { readonly email: string } | null
+  }
 ): Screen => {
   const { fields, refunds: words, sections } = visit.texts
   return {
@@ -182,7 +227,7 @@ const refundScreen = (
           [fields.number, html`<span class="mono wrap">${refund.id}</span>`]
         ])
       )
-    }`
+    }${mailForm !== null && mailCard(visit, refund.id, mailForm)}`
   }
 }
 
@@ -217,7 +262,7 @@ export const refund: Page = {
   render: Effect.fnUntraced(function*(visit) {
     const found = yield* visit.api.get<RefundRow>(pathOf(visit))
     const approving = isToApprove(visit, found) ? yield* approvingOf(visit, pathOf(visit)) : null
-    return refundScreen(visit, found, { names: yield* approverNames(visit, found.approvals), approving })
+    return yield* refundPage(visit, found, { approving })
   }),
   actions: {
     challenge: challengeAction(pathOf),
@@ -231,12 +276,16 @@ export const refund: Page = {
         undefined,
         sent.get("form_key")
       )
-      return {
-        screen: refundScreen(visit, made, {
-          names: yield* approverNames(visit, made.approvals),
-          more: claimLinkCard(visit, made)
-        })
-      }
+      return { screen: yield* refundPage(visit, made, { more: claimLinkCard(visit, made) }) }
+    }),
+    email_claim_link: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.api.send<RefundRow>(
+        "POST",
+        `${pathOf(visit)}/claim-link/email`,
+        { email: (sent.get("email") ?? "").trim() },
+        sent.get("form_key")
+      )
+      return { path: `refunds/${visit.params["id"] ?? ""}`, notice: "claim_link_sent" }
     })
   }
 }
@@ -328,12 +377,7 @@ export const newRefund: Page = {
       }, sent.get("form_key"))
       return created.claim_url === null
         ? { path: `refunds/${created.id}`, notice: "refund_created" }
-        : {
-          screen: refundScreen(visit, created, {
-            names: yield* approverNames(visit, created.approvals),
-            more: claimLinkCard(visit, created)
-          })
-        }
+        : { screen: yield* refundPage(visit, created, { more: claimLinkCard(visit, created) }) }
     })
   }
 }

@@ -1,6 +1,6 @@
 /** Who of a merchant may do what: members, and invitations to become one. */
 import { Effect } from "effect"
-import { type Html, html } from "../../../runtime/pages/Html.ts"
+import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import { Role } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
 import {
@@ -59,13 +59,13 @@ const actsOf = (visit: Visit, member: MemberRow): Html | false => {
   }</details></div>`
 }
 
-const invitationLink = (visit: Visit, url: string): OneTimeScreen => {
+const invitationLink = (visit: Visit, url: string, isSent: boolean): OneTimeScreen => {
   const { sections, team: words } = visit.texts
   return {
     screen: secretScreen(visit, {
       title: words.invited,
       trail: { text: sections.team, path: "team" },
-      text: words.invitedText,
+      text: isSent ? words.invitedSentText : words.invitedText,
       secret: url,
       back: "team"
     })
@@ -122,7 +122,18 @@ export const team: Page = {
             visit,
             "invite",
             html`<div class="stack">${
-              field(visit, { name: "email", label: words.email, type: "email", hint: words.emailHint, maxLength: 254 })
+              field(visit, {
+                name: "email",
+                label: words.email,
+                type: "email",
+                ...(visit.sendsMail ? {} : { hint: words.emailHint }),
+                maxLength: 254
+              })
+            }${
+              visit.sendsMail &&
+              html`<label><input type="checkbox" name="send_email" value="true"${
+                attribute("checked", sentValue(visit, "send_email") === "true")
+              }> ${words.sendEmail}</label>`
             }${
               select({
                 name: "role",
@@ -139,11 +150,13 @@ export const team: Page = {
   actions: {
     invite: Effect.fnUntraced(function*(visit, sent) {
       const email = (sent.get("email") ?? "").trim()
+      const isSent = sent.get("send_email") === "true"
       const made = yield* visit.api.send<{ readonly url: string }>("POST", "/api/v1/team/invitations", {
         role: sent.get("role") ?? "",
-        ...(email === "" ? {} : { email })
+        ...(email === "" ? {} : { email }),
+        ...(isSent ? { send_email: true } : {})
       }, sent.get("form_key"))
-      return invitationLink(visit, made.url)
+      return invitationLink(visit, made.url, isSent)
     }),
     change: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("member") ?? "")

@@ -204,5 +204,16 @@ export const handlers = Operations.group(
           )
         })
       )
+      .handle(
+        "emailClaimLink",
+        Effect.fnUntraced(function*({ params, payload: { email, locale = null } }) {
+          const { found, principal } = yield* find(params.id, undefined)
+          return yield* answerIdempotently(
+            (call: IdempotentCall<LinkedRefund>) =>
+              refunds.renewClaim(found.id, principal, call, { email, locale }).pipe(dieOnReplay),
+            linkedObject
+          )
+        })
+      )
   })
 )

@@ -1,14 +1,28 @@
 /** Claim links: a merchant makes one, and the payor who has it says where the refund goes. */
 import { Effect, MutableRef } from "effect"
 import { type CommitCause, type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
+import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { canClaim, claimHash, fixedDestination, hasTerms, type RefundCommand, type RefundState } from "../machine.ts"
+import { negotiateLanguage } from "../../../schemas/Language.ts"
+import { descriptorOf } from "../../../schemas/Network.ts"
+import {
+  canClaim,
+  claimedRefund,
+  claimHash,
+  fixedDestination,
+  hasTerms,
+  linkedRefundObject,
+  type RefundCommand,
+  type RefundState
+} from "../machine.ts"
 import { auditActOf, refundsIn } from "../rules.ts"
+import { claimMail } from "../rules/ClaimMail.ts"
 import { hashOf, mintClaim } from "./ClaimTokens.ts"
 import { checkWallet } from "./Destinations.ts"
 import type { LinkedRefund, RefundCaller } from "./PaymentRefunds.ts"
 import type { RefundServices } from "./RefundServices.ts"
-import { changeSubject } from "./RefundChanges.ts"
+import type { ClaimRecipient } from "./RefundCalls.ts"
+import { changeSubject, type RefundSubject } from "./RefundChanges.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 
 /** What a claim link opens. */
@@ -27,14 +41,58 @@ export interface ClaimedWallet {
 /** The actor in the audit log: whoever has the link, which names nobody. */
 const claimant = "claim_link"
 
+const mailMissing = publicError("NOT_FOUND", {
+  message: "This deployment sends no e-mail: make a link by /claim-link, and give it to the payor yourself"
+})
+
+/** Messages with claim links that a merchant may have sent in an hour: a shop needs fewer, and a spammer gets no more. */
+const claimMailsPerHour = 100
+
+/** Stores the message with a link in the change that makes the link. */
+const draftClaimMail = Effect.fnUntraced(function*(
+  { mail, publicUrl, settings }: RefundServices,
+  refund: RefundState,
+  subject: RefundSubject,
+  claimToken: string,
+  { email, locale }: ClaimRecipient
+) {
+  const { environment, merchantId } = refund
+  const { claim_url: link } = linkedRefundObject({ refund, claimToken }, publicUrl)
+  const facts = claimedRefund(refund)
+  if (facts === null || link == null) return yield* publicError("INVALID_TRANSITION")
+  const { branding } = yield* settings.get(merchantId, environment)
+  const invoiceLocale = "payments" in subject ? subject.invoice.details.locale : null
+  const language = negotiateLanguage([locale, invoiceLocale, branding.default_locale].filter((tag) => tag != null))
+    ?? "en"
+  return yield* mail.draft({
+    id: `claim_${yield* uuidV7}`,
+    merchantId,
+    environment,
+    kind: "claim_link",
+    to: email,
+    language,
+    ...claimMail(language, {
+      merchant: branding.name,
+      amount: facts.tokenAmount,
+      symbol: facts.tokenSymbol,
+      network: descriptorOf(facts.network).label,
+      link
+    }),
+    customerId: subject.invoice?.customerId ?? null,
+    maximumPerHour: claimMailsPerHour
+  })
+})
+
 /** `Refunds.renewClaim`. */
 export const renewClaim = (services: RefundServices) =>
   Effect.fn("Refunds.renewClaim")(function*(
     refundId: string,
     caller: RefundCaller,
-    { cause, reply }: IdempotentCall<LinkedRefund>
+    { cause, reply }: IdempotentCall<LinkedRefund>,
+    recipient?: ClaimRecipient
   ): Effect.fn.Return<LinkedRefund, PublicError | IdempotentReplay> {
     const { auditLog, repo } = services
+    if (recipient !== undefined && !services.mail.isEnabled()) return yield* mailMissing
     const before = yield* repo.find(refundId)
     if (before === null) return yield* publicError("REFUND_NOT_FOUND")
     if (!hasTerms(before)) {
@@ -53,12 +111,18 @@ export const renewClaim = (services: RefundServices) =>
         const { claim, token } = yield* mintClaim
         const command: RefundCommand = { _tag: "RenewClaim", hash: claim.hash }
         const step = yield* decideOnRefund(services)(refund, command, current, now)
-        const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, caller.credential, cause))
-        const renewed: LinkedRefund = { refund: step.refund, claimToken: token }
+        const act = auditActOf(refund, step.refund, command, caller.credential, cause)
+        const entry = yield* auditLog.writesOf(
+          recipient === undefined ? act : { ...act, after: { ...act.after, by_email: true } }
+        )
+        const sent = recipient === undefined
+          ? []
+          : yield* draftClaimMail(services, step.refund, current, token, recipient)
+        const renewed: LinkedRefund = { refund: step.refund, claimToken: recipient === undefined ? token : null }
         MutableRef.set(made, renewed)
         return {
           commands: step.commands,
-          writes: [...step.writes, ...entry],
+          writes: [...step.writes, ...entry, ...sent],
           facts: step.facts,
           reply: () => reply(renewed)
         }

@@ -35,9 +35,18 @@ export interface RefundStep {
   readonly facts: ReadonlyArray<RefundFact>
 }
 
+/** To whom a claim link is sent, in place of being shown to the merchant. */
+export interface ClaimRecipient {
+  readonly email: string
+  /** A language tag; null: the invoice's, else that of the merchant's pages. */
+  readonly locale: string | null
+}
+
 /** How a deployment refunds. */
 export interface RefundOptions {
   readonly fees: Fees
   /** Whether a refund may be paid out as soon as it has a destination, or waits for an operator. */
   readonly autoApprove: boolean
+  /** The address that pages are opened at. */
+  readonly publicUrl: string
 }

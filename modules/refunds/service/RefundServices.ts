@@ -6,6 +6,7 @@ import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
 import type { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import type { Members } from "../../../runtime/Members.ts"
+import type { Mail } from "../../../runtime/Mail.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { Prices } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
@@ -35,6 +36,7 @@ export interface RefundServices extends RefundOptions {
   readonly hooks: InvoiceHooks["Service"]
   readonly invoices: Invoices["Service"]
   readonly linkedWallets: LinkedWallets["Service"]
+  readonly mail: Mail["Service"]
   readonly members: Members["Service"]
   readonly payors: PayorDetails["Service"]
   readonly prices: Prices["Service"]

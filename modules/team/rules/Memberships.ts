@@ -3,6 +3,7 @@ import type { Member } from "../../../runtime/Members.ts"
 import { allowedFrom, type ChangeApproval, newChangeApproval, waitSeconds } from "../../../schemas/Proposals.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { firstOwnerPerson, type Role, roleHas } from "../../../schemas/Roles.ts"
+import { pageUrlOf } from "../../../schemas/Web.ts"
 
 /** Seconds for which a change waits for another owner. */
 export const proposalSeconds = waitSeconds
@@ -194,6 +195,10 @@ export const decideChange = (
 
 /** Seconds for which an invitation is open. */
 export const invitationSeconds = 604_800
+
+/** What an invited person opens. The token stands behind `#`, so that browsers send it to nobody. */
+export const invitationUrl = (publicUrl: string, token: string): string =>
+  `${pageUrlOf(publicUrl)}/dashboard/invitation#t=${token}`
 
 export interface InvitationState {
   readonly id: string

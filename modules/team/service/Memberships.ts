@@ -5,6 +5,7 @@ import type { IdempotentCall, Write } from "../../../runtime/Commit.ts"
 import type { Grant } from "../../../runtime/Http.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
+import { negotiateLanguage } from "../../../schemas/Language.ts"
 import { firstOwnerPerson, type Role } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import { invitationWrite, memberWrite, type PageQuery, personWrite, sessionWrite } from "../repo.ts"
@@ -17,6 +18,7 @@ import {
   invitationSeconds,
   type InvitationState,
   invitationStatusAt,
+  invitationUrl,
   keyRecipient,
   maximumMembers,
   memberOf,
@@ -28,6 +30,7 @@ import {
   type PersonState,
   withConsent
 } from "../rules.ts"
+import { invitationMail } from "../rules/InvitationMail.ts"
 import { draftFirstOwner, newMemberId, newPersonId } from "./People.ts"
 import { draftLink, type OneTimeLink } from "./SignIn.ts"
 import type { TeamSession } from "./Sessions.ts"
@@ -198,12 +201,55 @@ export interface InvitationWithToken {
 export interface InvitationRequest {
   readonly role: Role
   readonly email: string | null
+  /** Whether its link is sent to the address; then in this language. */
+  readonly isSent: boolean
+  readonly locale: string | null
 }
+
+/** Invitations that a merchant may have sent in an hour: a team grows slower, and a spammer gets no more. */
+const invitationMailsPerHour = 30
+
+/** Stores the message with the link of an invitation, in the commit that makes it. */
+const draftInvitationMail = Effect.fnUntraced(function*(
+  context: TeamContext,
+  merchant: MerchantState,
+  { email, id, needsApproval }: InvitationState,
+  token: string,
+  locale: string | null
+) {
+  if (!context.mail.isEnabled()) {
+    return yield* publicError("NOT_FOUND", {
+      message: "This deployment sends no e-mail: leave out send_email, and give the link to the person yourself"
+    })
+  }
+  if (email === null) {
+    return yield* publicError("VALIDATION_ERROR", {
+      message: "email: send_email needs the address that the link goes to",
+      param: "email"
+    })
+  }
+  const language = negotiateLanguage(locale === null ? [] : [locale]) ?? "en"
+  return yield* context.mail.draft({
+    id: `invitation_${id}`,
+    merchantId: merchant.id,
+    environment: servesMainnet(context) ? "mainnet" : "devnet",
+    kind: "invitation",
+    to: email,
+    language,
+    ...invitationMail(language, {
+      merchant: merchant.name,
+      link: invitationUrl(context.settings.publicUrl, token),
+      needsApproval
+    }),
+    customerId: null,
+    maximumPerHour: invitationMailsPerHour
+  })
+})
 
 export const invite = (
   context: TeamContext,
   caller: Caller,
-  { email, role }: InvitationRequest,
+  { email, isSent, locale, role }: InvitationRequest,
   { cause, reply }: IdempotentCall<InvitationWithToken>
 ) =>
   decideInTurn(
@@ -244,11 +290,12 @@ export const invite = (
         {},
         { role, needs_approval: invitation.needsApproval, expires_at: invitation.expiresAt }
       )
+      const mails = isSent ? yield* draftInvitationMail(context, merchant, invitation, token, locale) : []
       const made: InvitationWithToken = { invitation, token }
       yield* append(
         context,
         merchant.id,
-        [context.merchants.touch(merchant), ...writes, invitationWrite(invitation), ...entries],
+        [context.merchants.touch(merchant), ...writes, invitationWrite(invitation), ...entries, ...mails],
         cause,
         reply(made)
       )

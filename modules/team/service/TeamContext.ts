@@ -13,6 +13,7 @@ import {
   type ReplyWrite,
   type Write
 } from "../../../runtime/Commit.ts"
+import { Mail } from "../../../runtime/Mail.ts"
 import { type DerivedKey, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -25,6 +26,7 @@ export interface TeamContext {
   readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
   readonly keys: KeysByMaker["Service"]
+  readonly mail: Mail["Service"]
   readonly merchants: Merchants["Service"]
   readonly settings: Settings["Service"]
   readonly wallets: PersonWallets["Service"]
@@ -39,6 +41,7 @@ export const makeTeamContext = Effect.gen(function*() {
     auditLog: yield* AuditLog,
     commit: yield* Commit,
     keys: yield* KeysByMaker,
+    mail: yield* Mail,
     merchants: yield* Merchants,
     settings: yield* Settings,
     wallets: yield* PersonWallets,

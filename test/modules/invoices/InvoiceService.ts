@@ -50,6 +50,7 @@ import { LinkedWallets } from "../../../runtime/LinkedWallets.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, PriceUnavailable } from "../../../runtime/Prices.ts"
 import type { Screening } from "../../../runtime/Screening.ts"
+import type { Mail } from "../../../runtime/Mail.ts"
 import type { Secrets } from "../../../runtime/Secrets.ts"
 import * as SignIns from "../../../runtime/SignIns.ts"
 import { type DueSource, Timers } from "../../../runtime/Timers.ts"
@@ -282,22 +283,35 @@ interface Deployment {
     readonly routes: Layer.Layer<any, any, any>
     readonly tables: ReadonlyArray<TestTables>
   }
+  /** Registers who sends mail, with the tables of that; absent: nobody does. */
+  readonly mail?: {
+    readonly layer: Layer.Layer<never, never, Mail | Secrets | SqlClient.SqlClient | Timers>
+    readonly tables: TestTables
+  }
 }
 
 /** The till over some chains. */
 export const invoiceServiceOn = (
   chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>,
-  { database, people, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
+  { database, mail, people, publicUrl, screening = Layer.empty, secrets }: Deployment = {}
 ) =>
   apiLayer(
     [InvoicesApi, SettingsApi, QuotesApi, PaymentsApi, ExceptionsApi, RefundsApi, ...people?.apis ?? []],
     routesWith((people?.routes ?? trustedWallets) as never) as never,
-    Layer.mergeAll(Keys.layer, Merchants.layer, PayorSessions.layer, TokenPolicies.layer, screening).pipe(
+    Layer.mergeAll(
+      Keys.layer,
+      Merchants.layer,
+      PayorSessions.layer,
+      TokenPolicies.layer,
+      screening,
+      mail?.layer ?? Layer.empty
+    ).pipe(
       Layer.provideMerge(
         Layer.mergeAll(Actors.layer, chains, quotes, SignIns.layer, timers).pipe(Layer.provideMerge(catalog))
       ),
       Layer.provideMerge(kernel(
         [
+          ...(mail === undefined ? [] : [mail.tables]),
           { name: "auth", migrations: authMigrations, tables: authTables },
           { name: "settings", migrations: settingsMigrations, tables: settingsTables },
           { name: "tokens", migrations: tokenMigrations, tables: tokenTables },

@@ -4,7 +4,7 @@
  * is what the test says, and the time of an attempt is what the test says.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Cause, Context, Effect, Exit, Fiber, Layer } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import * as mailTables from "../../../modules/mail/migrations.ts"

@@ -55,6 +55,7 @@ export const en = {
     exception_resolved: "Decided. Your customer's page says so now.",
     exception_left: "Left alone. Nothing changes for your customer.",
     refund_created: "The refund is opened.",
+    claim_link_sent: "The link is on its way to the address. Ask your customer to look for it.",
     passkey_added: "The passkey is added. Sign in with it from now on.",
     approved: "Approved.",
     approved_first: "Approved. Another person must approve it too.",
@@ -286,6 +287,11 @@ export const en = {
     claimLink: "Claim link",
     claimLinkText:
       "Whoever has this link says where the money goes. Send it to your customer only. It is shown this once.",
+    emailLink: "E-mail a claim link",
+    emailLinkText:
+      "A new link goes to this address alone, and a link from before ends. Check that it is your customer's.",
+    emailLinkTo: "Customer's e-mail address",
+    emailLinkSend: "E-mail the link",
     fee: "Fee",
     failure: "Why it failed",
     howMuch: "How much?",

@@ -6,7 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Result, Schema } from "effect"
 import { makeSend, plugin, type SmtpOptions } from "../../../../modules/mail/drivers/smtp.ts"
-import { MailRejected, MailUnavailable, type OutgoingMail } from "../../../../modules/mail/plugin.ts"
+import { MailUnavailable, type OutgoingMail } from "../../../../modules/mail/plugin.ts"
 import { mailConformance, type MailLayer } from "../../../conformance/mails.ts"
 import { account, type MailServer, makeMailServer } from "../../../fixtures/mailServer.ts"
 import { receiverCertificate } from "../../../support/Receiver.ts"
@@ -111,17 +111,17 @@ describe("mail by SMTP", () => {
       const server = yield* makeMailServer()
       for (
         const [verdict, kind] of [
-          ["refuse recipient", MailRejected],
-          ["refuse message", MailRejected],
-          ["refuse recipient later", MailUnavailable],
-          ["refuse message later", MailUnavailable],
+          ["refuse recipient", "MailRejected"],
+          ["refuse message", "MailRejected"],
+          ["refuse recipient later", "MailUnavailable"],
+          ["refuse message later", "MailUnavailable"],
           // The address that it comes from is the operator's to mend.
-          ["refuse sender", MailUnavailable]
+          ["refuse sender", "MailUnavailable"]
         ] as const
       ) {
         server.answer(verdict)
         const fault = faultOf(yield* sendBy(server))
-        assert.instanceOf(fault, kind, verdict)
+        assert.strictEqual(fault?._tag, kind, verdict)
         assert.notInclude(fault!.reason, "jane", verdict)
       }
       assert.strictEqual(server.taken.length, 0)
