@@ -1,7 +1,7 @@
 /**
- * E-mail: what the service writes to payors, members and operators. A module that has something to say drafts a message
- * and stores it in the commit of what it tells of; who sends mail registers here. Where nobody does, nothing is drafted,
- * and nothing else is different.
+ * E-mail: what the service writes to payors and members. A module that has something to say drafts a message and stores
+ * it in the commit of what it tells of; who sends mail registers here. Where nobody does, nothing is drafted, and
+ * nothing else is different.
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { PublicError } from "../schemas/Errors.ts"

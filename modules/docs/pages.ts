@@ -131,6 +131,7 @@ export const ruleNames = [
   "ledger",
   "customers",
   "reconciliation",
+  "mail",
   "operations",
   "rpc"
 ] as const
@@ -182,6 +183,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   team: "The people of a merchant: invitations, ways to sign in, sessions.",
   ledger: "The books: accounts, what is booked when, balances, balance transactions.",
   reconciliation: "Chain, books and events side by side, causes of differences, closed months.",
+  mail: "What is sent by e-mail, how often it is tried, and what is kept of it.",
   operations: "Health, metrics, ports, retention, several instances.",
   rpc: "The calls of the internal port."
 }

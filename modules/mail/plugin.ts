@@ -9,8 +9,8 @@ import { keptSeconds } from "./rules.ts"
 import { Mails } from "./service.ts"
 import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 
-export { messageIdOf } from "./rules.ts"
-export { type MailDriver, MailRejected, Mails, MailUnavailable, type OutgoingMail } from "./service.ts"
+export { Mails } from "./service.ts"
+export { type MailDriver, MailRejected, MailUnavailable, messageIdOf, type OutgoingMail } from "./service/MailDriver.ts"
 
 const pruneRegularly = Effect.gen(function*() {
   const { prune } = yield* makeRepo

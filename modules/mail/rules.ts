@@ -1,5 +1,4 @@
-/** How often a message is tried, what becomes of it, and how it is named. Pure. Times are epoch seconds. */
-import { createHash } from "node:crypto"
+/** How often a message is tried, what becomes of it, and to whom it is sent. Pure. Times are epoch seconds. */
 
 /** Messages that one address gets of one merchant within an hour, at most: nobody is flooded by a shop. */
 export const recipientMessagesPerHour = 5
@@ -56,7 +55,3 @@ export const subjectLine = (subject: string, environment: "devnet" | "mainnet"):
   const line = subject.replace(/(?:(?![\u2068\u2069])[\p{C}\p{Z}])+/gu, " ").trim()
   return [...`${environment === "devnet" ? "[devnet] " : ""}${line}`].slice(0, maximumSubjectCharacters).join("")
 }
-
-/** The same for each attempt at a message, so that mail programs show a copy once; it says nothing of the merchant. */
-export const messageIdOf = (merchantId: number, id: string, domain: string): string =>
-  `<${createHash("sha256").update(`mail ${merchantId}\n${id}`).digest("hex").slice(0, 40)}@${domain}>`

@@ -1,5 +1,5 @@
 /** Mail: the port of those who bring messages to a mail server (`modules/mail/drivers/`), and the outbox before it. */
-import { Context, Effect, Layer, Schema, type Scope } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { hmacUnder } from "../../runtime/Hmac.ts"
 import { Mail, type MailMessage, type Outbox } from "../../runtime/Mail.ts"
@@ -7,49 +7,11 @@ import * as Registry from "../../runtime/Registry.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { publicError } from "../../schemas/Errors.ts"
-import type { LanguageTag } from "../../schemas/Language.ts"
 import { mailWrite, makeRepo, type Repo } from "./repo.ts"
 import { hourSeconds, isMailbox, maximumTextCharacters, recipientMessagesPerHour, subjectLine } from "./rules.ts"
 import { sealContent } from "./service/Contents.ts"
+import type { MailDriver } from "./service/MailDriver.ts"
 import { makeSender } from "./service/Sender.ts"
-
-/** A message as a driver gets it. */
-export interface OutgoingMail {
-  /** One that is the same for each attempt at it; without the part behind `@`, which is the driver's. */
-  readonly key: { readonly merchantId: number; readonly id: string }
-  readonly to: string
-  readonly language: LanguageTag
-  /** One line. */
-  readonly subject: string
-  readonly text: string
-}
-
-/** The server will never take this message to this address: it is not tried again. `reason` names no address. */
-export class MailRejected extends Schema.TaggedError<MailRejected>()("MailRejected", { reason: Schema.String }) {
-  override get message() {
-    return this.reason
-  }
-}
-
-/** It could not be sent now, or the server says to try later. `reason` names no address. */
-export class MailUnavailable
-  extends Schema.TaggedError<MailUnavailable>()("MailUnavailable", { reason: Schema.String })
-{
-  override get message() {
-    return this.reason
-  }
-}
-
-export interface MailDriver {
-  /** Its config entry. */
-  readonly name: string
-  /**
-   * Succeeds once a server has taken the message. Called again for the same one after a crash, with the same key. An
-   * error, a defect and silence for 40 s all mean that it is tried again; only {@link MailRejected} ends it. Null: no
-   * mail is sent, and no message is ever made.
-   */
-  readonly send: ((mail: OutgoingMail) => Effect.Effect<void, MailRejected | MailUnavailable>) | null
-}
 
 export class Mails extends Context.Service<Mails, {
   /** Adds the driver for as long as the scope lives. One per deployment. */

@@ -10,6 +10,7 @@ import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Network } from "../../schemas/Network.ts"
 import { type InvoiceFact, Invoices, type InvoiceState, type PayorRecord, PayorRecords } from "../invoices/plugin.ts"
 import { isMemo, isNetwork } from "./rules.ts"
+import { makeReceipts } from "./service/Receipts.ts"
 import { readRefundAddress } from "./service/RefundAddresses.ts"
 import { contactWrite, destinationWrite, type InvoiceOwner, makeRepo, present, type RefundDestination } from "./repo.ts"
 
@@ -21,7 +22,7 @@ export interface RefundAddressFact extends InvoiceFact {
 
 /** What payors enter about themselves: kept with the invoice, shown to its merchant alone, read by refunds. */
 export class PayorDetails extends Context.Service<PayorDetails, {
-  /** Keeps the payor's address; the last one holds. */
+  /** Keeps the payor's address; the last one holds. Where the invoice is paid, a receipt is sent there, once. */
   readonly saveEmail: (invoice: InvoiceState, email: string) => Effect.Effect<void, PublicError>
   /**
    * Keeps where refunds on a network may go, in a change of the invoice that tells its hooks so
@@ -71,6 +72,8 @@ export class PayorDetails extends Context.Service<PayorDetails, {
         )
       }
 
+      const receipts = yield* makeReceipts
+
       const saveEmail = (invoice: InvoiceState, email: string) => {
         const owner = { merchantId: invoice.merchantId, invoiceId: invoice.id }
         return save(
@@ -79,7 +82,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
             current?.email === email
               ? null
               : (updatedAt) => contactWrite({ ...owner, email, version: (current?.version ?? 0) + 1 }, updatedAt))
-        )
+        ).pipe(Effect.andThen(receipts.catchUp(invoice.id)))
       }
 
       const saveRefundAddress = Effect.fnUntraced(function*(

@@ -359,7 +359,9 @@ export class PaymentsGroup extends HttpApiGroup.make("payments").add(
     error: errors("flat", ...bodyErrors, ...sessionErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Leave an e-mail address",
-    description: "Where the payor wants to hear of the payment. The last one holds; it is shown to nobody."
+    description:
+      "Where the payor wants to hear of the payment: where the deployment sends mail, a receipt goes there once the " +
+      "invoice is paid. The last one holds; only the merchant sees it."
   })),
   HttpApiEndpoint.post("refundAddress", "/api/v1/payments/refund-address", {
     payload: RefundAddress,

@@ -15,6 +15,7 @@ import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
 import { PayorApi } from "./service/PayorApi.ts"
 import { registerPersonalRecords } from "./service/PersonalRecords.ts"
+import { registerReceipts } from "./service/Receipts.ts"
 import { pruneRegularly } from "./service/Retention.ts"
 import { RefundClaims } from "./service/RefundClaims.ts"
 import { SimulatedPayments } from "./service/SimulatedPayments.ts"
@@ -63,6 +64,7 @@ export const plugin = Plugin.make({
       rpcHandlers,
       Layer.effectDiscard(registerPayorRecords),
       Layer.effectDiscard(registerPersonalRecords),
+      Layer.effectDiscard(registerReceipts),
       Layer.effectDiscard(pruneRegularly(options))
     ).pipe(
       Layer.provideMerge(PayorApi.layer),

@@ -35,6 +35,9 @@ const moneyModules: ReadonlyArray<string> = [
   "screening"
 ]
 
+/** What tells people beside the API. */
+const messageModules: ReadonlyArray<string> = ["mail"]
+
 /** Ways for payors to begin a payment themselves. */
 const payorModules: ReadonlyArray<string> = ["links"]
 
@@ -45,6 +48,7 @@ const peopleModules: ReadonlyArray<string> = ["team"]
 export const removableModules: ReadonlyArray<string> = [
   ...optionalModules,
   ...moneyModules,
+  ...messageModules,
   ...payorModules,
   ...peopleModules
 ]

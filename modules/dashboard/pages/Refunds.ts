@@ -136,7 +136,7 @@ const refundEvents = (
 
 /** Addresses of the customer that the payment knows: the payor's own before the one that the shop gave. */
 interface InvoiceContact {
-  readonly customer_email?: string | null
+  readonly details?: { readonly customer_email: string | null }
   readonly payor?: { readonly email: string | null } | null
 }
 
@@ -145,8 +145,8 @@ const mailFormFor = Effect.fnUntraced(function*(visit: Visit, { invoice_id: invo
   if (!visit.sendsMail || !visit.may("refunds:create") || status !== "awaiting_destination") return null
   if (invoiceId === null) return { email: "" }
   const path = `/api/v1/invoices/${encodeURIComponent(invoiceId)}` as const
-  const { customer_email: given, payor } = yield* visit.api.get<InvoiceContact>(path, { expand: "details,payor" })
-  return { email: payor?.email ?? given ?? "" }
+  const { details, payor } = yield* visit.api.get<InvoiceContact>(path, { expand: "details,payor" })
+  return { email: payor?.email ?? details?.customer_email ?? "" }
 })
 
 const mailCard = (visit: Visit, refundId: string, { email }: { readonly email: string }): Html => {

@@ -131,9 +131,9 @@ export const team: Page = {
               })
             }${
               visit.sendsMail &&
-              html`<label><input type="checkbox" name="send_email" value="true"${
+              html`<label class="pick"><input type="checkbox" name="send_email" value="true"${
                 attribute("checked", sentValue(visit, "send_email") === "true")
-              }> ${words.sendEmail}</label>`
+              }><b>${words.sendEmail}</b></label>`
             }${
               select({
                 name: "role",

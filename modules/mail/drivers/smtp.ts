@@ -86,10 +86,14 @@ export const faultOf = (cause: unknown): MailRejected | MailUnavailable => {
 export const makeSend = (options: SmtpOptions, ca: string | null, connectionMillis = connectionTimeoutMillis) => {
   const { from, fromName, host, password, port, tls = "starttls", user } = options
   const domain = from.slice(from.lastIndexOf("@") + 1)
-  const open = Effect.tryPromise({
-    try: async () => {
-      const { createTransport } = await import("nodemailer")
-      return createTransport({
+  const library = Effect.tryPromise({
+    try: () => import("nodemailer"),
+    catch: (cause) => new MailUnavailable({ reason: `the library that sends mail did not load: ${String(cause)}` })
+  })
+  const open = Effect.map(
+    library,
+    ({ createTransport }) =>
+      createTransport({
         host,
         port: port ?? (tls === "implicit" ? 465 : 587),
         secure: tls === "implicit",
@@ -106,9 +110,7 @@ export const makeSend = (options: SmtpOptions, ca: string | null, connectionMill
         disableFileAccess: true,
         disableUrlAccess: true
       })
-    },
-    catch: (cause) => new MailUnavailable({ reason: `the library that sends mail did not load: ${String(cause)}` })
-  })
+  )
   return ({ key, language, subject, text, to }: OutgoingMail): Effect.Effect<void, MailRejected | MailUnavailable> =>
     Effect.acquireUseRelease(
       open,

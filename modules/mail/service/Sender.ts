@@ -10,8 +10,8 @@ import type { DueSource } from "../../../runtime/Timers.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import type { DueMail, MailEnd, Repo } from "../repo.ts"
 import { attemptSeconds, attemptTimeoutMillis, maximumAgeSeconds, nextAttemptAt } from "../rules.ts"
-import type { MailDriver } from "../service.ts"
 import { openContent } from "./Contents.ts"
+import type { MailDriver } from "./MailDriver.ts"
 
 /** Messages of one batch: few, because all of them must be sent while the attempt has them. */
 const batchSize = 10

@@ -1,0 +1,99 @@
+/** Receipts: who has left an e-mail address gets one message once the invoice is paid, whichever comes first. */
+import { Effect } from "effect"
+import { Commit, noCause, type Write } from "../../../runtime/Commit.ts"
+import { Mail } from "../../../runtime/Mail.ts"
+import { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { negotiateLanguage } from "../../../schemas/Language.ts"
+import { formatUnits, usdDecimal } from "../../../schemas/Money.ts"
+import { descriptorOf } from "../../../schemas/Network.ts"
+import { isCounted } from "../../../schemas/Payment.ts"
+import { type Aggregate, type HookInput, type HookResult, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
+import { MerchantSettings } from "../../settings/plugin.ts"
+import { makeRepo } from "../repo.ts"
+import { receiptMail } from "../rules/ReceiptMail.ts"
+
+/** Seconds after the payment in which an address that is left gets a receipt: shorter than it is kept that one was sent. */
+const lateSeconds = 86_400
+
+export const makeReceipts = Effect.gen(function*() {
+  const clock = yield* MerchantClock
+  const commit = yield* Commit
+  const invoices = yield* Invoices
+  const repo = yield* makeRepo
+  const catalog = yield* TokenCatalog
+  const mail = yield* Mail
+  const settings = yield* MerchantSettings
+
+  /** What stores the receipt of an invoice that is paid, for the payor at an address; nothing where there was one before. */
+  const draft = Effect.fnUntraced(function*(
+    { invoice, payments }: Aggregate,
+    email: string,
+    now: number
+  ): Effect.fn.Return<ReadonlyArray<Write>> {
+    const { customerId, details, environment, id, merchantId, paidAt, status } = invoice
+    if (!mail.isEnabled() || status !== "paid" || paidAt === null || now > paidAt + lateSeconds) return []
+    const { branding } = yield* settings.get(merchantId, environment)
+    const language = negotiateLanguage([details.locale, branding.default_locale].filter((tag) => tag !== null)) ?? "en"
+    return yield* mail.draftOnce({
+      id: `receipt_${id}`,
+      merchantId,
+      environment,
+      kind: "receipt",
+      to: email,
+      language,
+      ...receiptMail(language, {
+        merchant: branding.name,
+        title: details.title,
+        amountUsd: usdDecimal(invoice.amountPaid),
+        payments: payments.filter((payment) => isCounted(payment.status)).map((payment) => ({
+          amount: formatUnits(payment.units, payment.tokenDecimals ?? 0),
+          symbol: payment.tokenId === null ? "" : catalog.get(payment.tokenId)?.symbol ?? "",
+          network: descriptorOf(payment.network).label,
+          txHash: payment.txHash
+        })),
+        paidAt,
+        invoiceId: id
+      }),
+      customerId,
+      maximumPerHour: null
+    })
+  })
+
+  /**
+   * Stores a receipt where both the payment and the address are there by now: two commits at once may each have missed
+   * the other. It never fails, because whoever calls has done its own work.
+   */
+  const catchUp = Effect.fnUntraced(function*(invoiceId: string) {
+    const found = mail.isEnabled() ? yield* invoices.find(invoiceId) : null
+    if (found === null || found.invoice.status !== "paid") return
+    const { environment, merchantId } = found.invoice
+    const contact = yield* repo.contact({ merchantId, invoiceId })
+    if (contact === null || contact.email === null) return
+    const writes = yield* draft(found, contact.email, yield* clock.nowSeconds(merchantId, environment))
+    if (writes.length === 0) return
+    // A conflict: another commit has stored it.
+    yield* Effect.ignore(commit.append({ merchantId, environment, cause: noCause, writes, events: [] }))
+  })
+
+  return { draft, catchUp }
+})
+
+/** In the commit by which an invoice becomes paid. */
+export const registerReceipts = Effect.gen(function*() {
+  const receipts = yield* makeReceipts
+  const mail = yield* Mail
+  const repo = yield* makeRepo
+  yield* (yield* InvoiceHooks).register({
+    name: "receipts",
+    run: Effect.fnUntraced(function*({ before, decision: { next }, now }: HookInput) {
+      if (!mail.isEnabled() || next.invoice.status !== "paid" || before.invoice.status === "paid") {
+        return {} satisfies HookResult
+      }
+      const contact = yield* repo.contact({ merchantId: next.invoice.merchantId, invoiceId: next.invoice.id })
+      return contact === null || contact.email === null
+        ? { afterCommit: receipts.catchUp(next.invoice.id) } satisfies HookResult
+        : { writes: yield* receipts.draft(next, contact.email, now) } satisfies HookResult
+    })
+  })
+})
