@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
 
-/** Tables whose rows are committed. Commits only add messages; who sends them changes the rows beside their versions. */
+/** Tables whose rows are committed. Commits only add messages; their sender changes rows beside the versions. */
 export const tables: ReadonlyArray<string> = ["mail_messages"]
 
 export const migrations: Migrations = {

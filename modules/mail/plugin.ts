@@ -1,4 +1,4 @@
-/** Mail: the outbox of messages to payors and members, and the port that drivers register at (`modules/mail/drivers/`). */
+/** Mail: the outbox of messages, and the port that drivers register at (`modules/mail/drivers/`). */
 import { Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import * as Plugin from "../../runtime/Plugin.ts"

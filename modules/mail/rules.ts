@@ -28,8 +28,9 @@ export const keptSeconds = 7 * 86_400
  * An address that means one mailbox to every mail server, on a host that has a name: the form without quotes, comments
  * and brackets (RFC 5321, 4.1.2), also with letters beyond ASCII (RFC 6531).
  */
-const addressPattern =
-  /^(?=.{1,64}@)[\p{L}\p{N}!#$%&'*+/=?^_`{|}~-]+(?:\.[\p{L}\p{N}!#$%&'*+/=?^_`{|}~-]+)*@(?:[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?\.)+(?=[^.]*\p{L})[\p{L}\p{N}](?:[\p{L}\p{N}\p{M}-]{0,61}[\p{L}\p{N}\p{M}])?$/u
+const atom = "[\\p{L}\\p{N}!#$%&'*+/=?^_`{|}~-]+"
+const label = "[\\p{L}\\p{N}](?:[\\p{L}\\p{N}\\p{M}-]{0,61}[\\p{L}\\p{N}\\p{M}])?"
+const addressPattern = new RegExp(`^(?=.{1,64}@)${atom}(?:\\.${atom})*@(?:${label}\\.)+(?=[^.]*\\p{L})${label}$`, "u")
 
 /** Whether mail is sent to an address. */
 export const isMailbox = (address: string): boolean => address.length <= 254 && addressPattern.test(address)

@@ -1,6 +1,6 @@
 /**
- * What every driver of mail promises, whoever wrote it: a driver's test calls {@link mailConformance}. The kernel's port,
- * the mail module and the database are the real ones.
+ * What every driver of mail promises, whoever wrote it: a driver's test calls {@link mailConformance}. The kernel's
+ * port, the mail module and the database are the real ones.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Context, Effect, Exit, type FileSystem, Layer, type Scope } from "effect"

@@ -28,8 +28,8 @@ const Options = Schema.Struct({
   /** 1 to 65535; default 587, with `tls` "implicit" 465. */
   port: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 65_535 }))),
   /**
-   * `starttls`, the default: begins in the clear and goes on only encrypted. `implicit`: encrypted from the start. `none`:
-   * never, only to this very machine.
+   * `starttls`, the default: begins in the clear and goes on only encrypted. `implicit`: encrypted from the start.
+   * `none`: never, only to this very machine.
    */
   tls: Schema.optionalKey(Schema.Literals(["starttls", "implicit", "none"])),
   /** A file with the certificates (PEM) of an authority of your own; absent: those that Node knows. */

@@ -13,7 +13,7 @@ import { MerchantSettings } from "../../settings/plugin.ts"
 import { makeRepo } from "../repo.ts"
 import { receiptMail } from "../rules/ReceiptMail.ts"
 
-/** Seconds after the payment in which an address that is left gets a receipt: shorter than it is kept that one was sent. */
+/** Seconds after the payment in which an address still gets a receipt: shorter than it is kept that one was sent. */
 const lateSeconds = 86_400
 
 export const makeReceipts = Effect.gen(function*() {
@@ -25,7 +25,7 @@ export const makeReceipts = Effect.gen(function*() {
   const mail = yield* Mail
   const settings = yield* MerchantSettings
 
-  /** What stores the receipt of an invoice that is paid, for the payor at an address; nothing where there was one before. */
+  /** What stores the receipt of an invoice that is paid, to an address; nothing where there was one before. */
   const draft = Effect.fnUntraced(function*(
     { invoice, payments }: Aggregate,
     email: string,

@@ -45,7 +45,7 @@ const mailMissing = publicError("NOT_FOUND", {
   message: "This deployment sends no e-mail: make a link by /claim-link, and give it to the payor yourself"
 })
 
-/** Messages with claim links that a merchant may have sent in an hour: a shop needs fewer, and a spammer gets no more. */
+/** Claim links that a merchant may have sent in an hour: a shop needs fewer, and a spammer gets no more. */
 const claimMailsPerHour = 100
 
 /** Stores the message with a link in the change that makes the link. */

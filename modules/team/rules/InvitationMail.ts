@@ -34,8 +34,8 @@ const texts: Readonly<Record<LanguageTag, InvitationMailTexts>> = {
     subject: (merchant) => `Einladung zu ${merchant}`,
     invites: (merchant) => `${merchant} lädt Sie in sein Team ein, zur Arbeit im Dashboard für Zahlungen.`,
     open: "Öffnen Sie diesen Link, um beizutreten:",
-    once:
-      "Der Link gilt einmal und sieben Tage lang. Wer ihn hat, tritt an Ihrer Stelle bei: Geben Sie ihn niemandem weiter.",
+    once: "Der Link gilt einmal und sieben Tage lang. Wer ihn hat, tritt an Ihrer Stelle bei: " +
+      "Geben Sie ihn niemandem weiter.",
     waits: "Er öffnet sich, sobald ein weiterer Inhaber die Einladung genehmigt hat.",
     unexpected: "Wenn Sie keine Einladung erwarten, löschen Sie diese Nachricht."
   },
@@ -44,8 +44,8 @@ const texts: Readonly<Record<LanguageTag, InvitationMailTexts>> = {
     invites: (merchant) =>
       `${merchant} vous invite dans son équipe, pour travailler dans son tableau de bord des paiements.`,
     open: "Ouvrez ce lien pour la rejoindre\u202f:",
-    once:
-      "Le lien sert une seule fois, pendant sept jours. Qui le possède la rejoint à votre place\u202f: ne le transmettez à personne.",
+    once: "Le lien sert une seule fois, pendant sept jours. " +
+      "Qui le possède la rejoint à votre place\u202f: ne le transmettez à personne.",
     waits: "Il s’ouvrira dès qu’un autre propriétaire aura approuvé l’invitation.",
     unexpected: "Si vous n’attendez pas cette invitation, supprimez ce message."
   },

@@ -1,6 +1,6 @@
 /**
  * Goal: a shop has claim links and invitations sent from its dashboard, and whoever gets one can use it; while the mail
- * server is away everything else goes on as ever. Method: the service as it is started, over a real mail server with TLS.
+ * server is away everything else goes on as ever. Method: the service as it is started, and a real mail server.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
@@ -123,7 +123,7 @@ const arrivedAt = Effect.fnUntraced(function*(email: string) {
 })
 
 layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that sends mail", (it) => {
-  it.effect("has a claim link sent to the customer, whose address is filled in, and who says by it where money goes", () =>
+  it.effect("has a claim link sent to the customer, whose address is filled in, and who opens it", () =>
     Effect.gen(function*() {
       const { service } = yield* Town
       const email = `jane.${randomUUID().slice(0, 8)}@mail.example`

@@ -1,7 +1,7 @@
 /**
  * Goal: a message is stored with what it tells of and sent once, or after a crash twice under one id; nothing of it is
- * left afterwards, and no shop floods anybody. Method: the real commit log, outbox and sender over PostgreSQL; the driver
- * is what the test says, and the time of an attempt is what the test says.
+ * left afterwards, and no shop floods anybody. Method: the real commit log, outbox and sender over PostgreSQL; driver
+ * and time of an attempt are what the test says.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Cause, Effect, Exit, Fiber, Layer } from "effect"
@@ -259,7 +259,7 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
       assert.deepStrictEqual(yield* (yield* Mail).draftOnce(message), [])
     }))
 
-  it.effect("to a customer is shown in an export while it waits, and gone with an erasure, also during an attempt", () =>
+  it.effect("to a customer is in exports while it waits, and gone with an erasure, also during an attempt", () =>
     Effect.gen(function*() {
       const keeper = (yield* PersonalData).keepers().find(({ name }) => name === "mail")!
       const { merchantId } = newMessage()

@@ -1,6 +1,6 @@
 /**
  * Goal: a merchant has the claim link of a refund sent to its payor, who alone gets it, and nobody is sent anything by
- * whoever may not refund. Method: the real router, commit log, invoices, payments and outbox; the mail server is a list.
+ * whoever may not refund. Method: the real router, commit log, invoices, payments and outbox; mail is a list.
  */
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"

@@ -1,4 +1,4 @@
-/** Goal: with the driver `none` nothing is sent, and nothing is made to be sent. Method: the conformance suite of mail. */
+/** Goal: with the driver `none` no message is made or sent. Method: the conformance suite of mail. */
 import { Effect } from "effect"
 import { plugin } from "../../../../modules/mail/drivers/none.ts"
 import { mailConformance, type MailLayer } from "../../../conformance/mails.ts"
