@@ -22,6 +22,7 @@ import {
   TeamInvitationId,
   TeamSessionId
 } from "../../schemas/Ids.ts"
+import { Language, TimeZone } from "../../schemas/Languages.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 import { Role } from "../../schemas/Roles.ts"
 import { success } from "../../schemas/Success.ts"
@@ -185,6 +186,33 @@ const AcceptedTeamInvitation = success(Schema.Struct({
     }
   }]
 })
+
+const exampleAccount = {
+  id: PersonId.make("per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"),
+  object: "person",
+  name: "Mara Lind",
+  email: "mara@shop.example",
+  language: "de",
+  time_zone: "Europe/Berlin"
+} as const
+
+const Account = success(Schema.Struct({
+  id: PersonId,
+  object: Schema.tag("person"),
+  name: Schema.String,
+  email: Schema.NullOr(Schema.String),
+  language: Schema.NullOr(Language).annotate({
+    description: "In which the dashboard is shown; null: in the one that the browser asks for"
+  }),
+  time_zone: Schema.NullOr(Schema.String).annotate({ description: "In which the dashboard shows times; null: UTC" })
+})).annotate({ identifier: "Account", examples: [{ success: true, data: exampleAccount }] })
+
+export const AccountChange = Schema.Struct({
+  language: Schema.optionalKey(Schema.NullOr(Language)),
+  time_zone: Schema.optionalKey(Schema.NullOr(TimeZone)).annotate({
+    description: "A name of the time zone database, such as `Europe/Berlin` or `UTC`"
+  })
+}).annotate({ identifier: "AccountChange", examples: [{ language: "de", time_zone: "Europe/Berlin" }] })
 
 const exampleSession = {
   id: TeamSessionId.make("tms_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10"),
@@ -374,6 +402,22 @@ export class TeamJoinGroup extends HttpApiGroup.make("team-join").add(
 {}
 
 export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
+  HttpApiEndpoint.get("me", "/me", {
+    success: Account,
+    error: errors("wrapped", "NOT_FOUND", ...personErrors)
+  }).annotateMerge(OpenApi.annotations({
+    summary: "Get who you are",
+    description: "Your name, and how the dashboard is shown to you: the same at every merchant that you belong to."
+  })),
+  HttpApiEndpoint.patch("changeMe", "/me", {
+    payload: AccountChange,
+    success: Account,
+    error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "NOT_FOUND", ...personErrors)
+  }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
+    summary: "Choose your language and time zone",
+    description: "Of the dashboard. What is left out stays; null takes the choice back. Exports, books and days stay "
+      + "in UTC."
+  })),
   HttpApiEndpoint.get("sessions", "/sessions", {
     success: list(TeamSessionObject, "TeamSessionList", exampleSession),
     error: errors("wrapped", ...personErrors)

@@ -9,9 +9,9 @@ import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid, MerchantId } from "../../schemas/Ids.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { TeamApi } from "./api.ts"
-import { type InvitationState, invitationUrl } from "./rules.ts"
+import { type InvitationState, invitationUrl, type PersonState } from "./rules.ts"
 import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
-import { invitationObject, memberObject, passkeyObject, sessionObject } from "./handlers/Objects.ts"
+import { accountObject, invitationObject, memberObject, passkeyObject, sessionObject } from "./handlers/Objects.ts"
 import { TeamRpc } from "./rpc.ts"
 
 const ok = <A>(data: A) => ({ success: true as const, data })
@@ -144,6 +144,26 @@ export const accountHandlers = Operations.group(
   Effect.fn(function*(group) {
     const team = yield* Team
     return group
+      .handle(
+        "me",
+        Effect.fnUntraced(function*() {
+          return ok(accountObject(yield* team.account(yield* requirePerson)))
+        })
+      )
+      .handle(
+        "changeMe",
+        Effect.fnUntraced(function*({ payload: { language, time_zone: timeZone } }) {
+          const caller = yield* requirePerson
+          const choices = {
+            ...(language === undefined ? {} : { language }),
+            ...(timeZone === undefined ? {} : { timeZone })
+          }
+          return yield* answerIdempotently<PersonState, PublicError>(
+            (call) => team.changePages(caller, choices, call),
+            accountObject
+          )
+        })
+      )
       .handle(
         "sessions",
         Effect.fnUntraced(function*() {

@@ -9,8 +9,15 @@ import type { Network } from "../../schemas/Network.ts"
 import type { Role } from "../../schemas/Roles.ts"
 import type { IssuedChallenge } from "../identity/plugin.ts"
 import type { PageQuery } from "./repo.ts"
-import type { InvitationState, PasskeyState, SessionState } from "./rules.ts"
-import { changePasskey, ensurePersonOfCaller, openSessionsOf, personOfCaller } from "./service/Account.ts"
+import type { InvitationState, PageChoices, PasskeyState, PersonState, SessionState } from "./rules.ts"
+import {
+  accountOf,
+  changePages,
+  changePasskey,
+  ensurePersonOfCaller,
+  openSessionsOf,
+  personOfCaller
+} from "./service/Account.ts"
 import {
   type AcceptedInvitation,
   acceptInvitation,
@@ -132,6 +139,14 @@ export class Team extends Context.Service<Team, {
     id: string,
     call: IdempotentCall<InvitationState>
   ) => Effect.Effect<InvitationState, PublicError>
+  /** The person that the caller is; `NOT_FOUND`: nobody was a member yet. */
+  readonly account: (caller: Caller) => Effect.Effect<PersonState, PublicError>
+  /** How pages are shown to the caller. */
+  readonly changePages: (
+    caller: Caller,
+    choices: PageChoices,
+    call: IdempotentCall<PersonState>
+  ) => Effect.Effect<PersonState, PublicError>
   /** The caller's own that are open, newest first. */
   readonly sessions: (caller: Caller) => Effect.Effect<ReadonlyArray<SessionState>, PublicError>
   /** Ends one of the caller's own, or all (null); answers those that ended. `NOT_FOUND` for one that is not open. */
@@ -194,6 +209,8 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
     invite: (caller, request, call) => invite(context, caller, request, call),
     revokeInvitation: (caller, id, call) => revokeInvitation(context, caller, id, call),
     approveInvitation: (caller, id, call) => approve(context, caller, id, call),
+    account: (caller) => accountOf(context, caller),
+    changePages: (caller, choices, call) => changePages(context, caller, choices, call),
     sessions: (caller) =>
       Effect.flatMap(
         personOfCaller(context, caller),

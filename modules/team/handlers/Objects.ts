@@ -1,7 +1,14 @@
 /** People, invitations, sessions and passkeys as the API shows them. */
 import { allowedFrom } from "../../../schemas/Proposals.ts"
 import { MemberId, PasskeyId, PersonId, TeamInvitationId, TeamSessionId } from "../../../schemas/Ids.ts"
-import { endOf, type InvitationState, invitationStatusAt, type PasskeyState, type SessionState } from "../rules.ts"
+import {
+  endOf,
+  type InvitationState,
+  invitationStatusAt,
+  type PasskeyState,
+  type PersonState,
+  type SessionState
+} from "../rules.ts"
 import type { MemberView } from "../service.ts"
 
 export const memberObject = ({ member, person, proposedBy }: MemberView) => ({
@@ -19,6 +26,15 @@ export const memberObject = ({ member, person, proposedBy }: MemberView) => ({
     expires_at: member.proposal.expiresAt
   },
   joined_at: member.joinedAt
+})
+
+export const accountObject = (person: PersonState) => ({
+  id: PersonId.make(person.id),
+  object: "person" as const,
+  name: person.name,
+  email: person.email,
+  language: person.language,
+  time_zone: person.timeZone
 })
 
 export const invitationObject = (invitation: InvitationState, now: number) => ({

@@ -15,6 +15,8 @@ export const personWrite = (person: PersonState): Write => ({
     name: person.name,
     email: person.email,
     recovery_set: person.recoverySet,
+    language: person.language,
+    time_zone: person.timeZone,
     created_at: person.createdAt
   }
 })
@@ -59,6 +61,8 @@ interface PersonRow {
   readonly name: string
   readonly email: string | null
   readonly recovery_set: number
+  readonly language: PersonState["language"]
+  readonly time_zone: string | null
   readonly created_at: bigint
 }
 
@@ -95,6 +99,8 @@ const personOf = (row: PersonRow): PersonState => ({
   name: row.name,
   email: row.email,
   recoverySet: row.recovery_set,
+  language: row.language,
+  timeZone: row.time_zone,
   createdAt: Number(row.created_at),
   version: Number(row.version)
 })

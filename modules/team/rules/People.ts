@@ -1,4 +1,5 @@
 /** People, and what they sign in by. Pure. */
+import type { Language } from "../../../schemas/Languages.ts"
 
 export interface PersonState {
   /** `per_<uuid>` */
@@ -8,6 +9,10 @@ export interface PersonState {
   readonly email: string | null
   /** Which set of recovery codes counts; 0: there was none yet. */
   readonly recoverySet: number
+  /** In which pages are shown; null: in the one that the browser asks for. */
+  readonly language: Language | null
+  /** In which times are shown; null: UTC. */
+  readonly timeZone: string | null
   readonly createdAt: number
   readonly version: number
 }
@@ -17,9 +22,25 @@ export const newPerson = (id: string, name: string, email: string | null, now: n
   name,
   email: email === null ? null : normalEmail(email),
   recoverySet: 0,
+  language: null,
+  timeZone: null,
   createdAt: now,
   version: 1
 })
+
+/** What somebody chooses for the pages; what is left out stays. */
+export interface PageChoices {
+  readonly language?: Language | null
+  readonly timeZone?: string | null
+}
+
+/** The person with other choices; the same one where they are what it has. */
+export const choosePages = (person: PersonState, choices: PageChoices): PersonState => {
+  const { language = person.language, timeZone = person.timeZone } = choices
+  return language === person.language && timeZone === person.timeZone
+    ? person
+    : { ...person, language, timeZone, version: person.version + 1 }
+}
 
 export const normalEmail = (email: string): string => email.trim().toLowerCase()
 

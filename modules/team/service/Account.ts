@@ -4,8 +4,17 @@ import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { IdempotentCall } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { firstOwnerPerson } from "../../../schemas/Roles.ts"
-import { passkeyWrite, sessionWrite } from "../repo.ts"
-import { endSession, isOpen, type PasskeyState, removePasskey, renamePasskey } from "../rules.ts"
+import { passkeyWrite, personWrite, sessionWrite } from "../repo.ts"
+import {
+  choosePages,
+  endSession,
+  isOpen,
+  type PageChoices,
+  type PasskeyState,
+  type PersonState,
+  removePasskey,
+  renamePasskey
+} from "../rules.ts"
 import type { Caller } from "./Memberships.ts"
 import { draftFirstOwner, requireMember } from "./People.ts"
 import { append, decideInTurn, personActWrites, requireMerchant, type TeamContext } from "./TeamContext.ts"
@@ -32,6 +41,50 @@ export const ensurePersonOfCaller = Effect.fnUntraced(function*(context: TeamCon
         yield* append(context, caller.merchantId, [...draft.writes, context.merchants.touch(merchant)])
       }
       return draft.member.person
+    })
+  )
+})
+
+const requirePersonRow = ({ repo }: TeamContext, id: string) =>
+  Effect.flatMap(repo.person(id), (person) =>
+    person === undefined
+      ? Effect.die(new Error(`the person ${id} of a member has no row`))
+      : Effect.succeed(person))
+
+/** The person that a caller is. Reading makes nobody: `NOT_FOUND` where nobody was a member yet. */
+export const accountOf = Effect.fnUntraced(function*(context: TeamContext, caller: Caller) {
+  const person = yield* personOfCaller(context, caller)
+  return person === undefined
+    ? yield* publicError("NOT_FOUND", { message: "Nobody is a member of this merchant yet: sign in to the dashboard" })
+    : yield* requirePersonRow(context, person)
+})
+
+/** Changes how the pages are shown to the caller, at all merchants that it belongs to. */
+export const changePages = Effect.fnUntraced(function*(
+  context: TeamContext,
+  caller: Caller,
+  choices: PageChoices,
+  { cause, reply }: IdempotentCall<PersonState>
+) {
+  const person = yield* ensurePersonOfCaller(context, caller)
+  return yield* decideInTurn(
+    context,
+    "person",
+    person,
+    Effect.gen(function*() {
+      const before = yield* requirePersonRow(context, person)
+      const after = choosePages(before, choices)
+      const shown = ({ language, timeZone }: PersonState) => ({ language, time_zone: timeZone })
+      const entries = after === before ? [] : yield* personActWrites(context, person, {
+        action: "person.update",
+        subject: { object: "person", id: person },
+        before: shown(before),
+        after: shown(after),
+        requestId: cause.requestId
+      })
+      const row = after === before ? [] : [personWrite(after)]
+      yield* append(context, caller.merchantId, [...row, ...entries], cause, reply(after))
+      return after
     })
   )
 })

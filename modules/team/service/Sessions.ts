@@ -6,6 +6,7 @@ import type { Grant } from "../../../runtime/Http.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
+import type { Language } from "../../../schemas/Languages.ts"
 import { allPermissions, type Role } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { sessionWrite } from "../repo.ts"
@@ -43,6 +44,10 @@ export interface TeamSession {
   /** `per_<uuid>` */
   readonly person: string
   readonly name: string
+  /** In which the person wants its pages; null: whatever the browser asks for. */
+  readonly language: Language | null
+  /** In which the person wants to see times; null: UTC. */
+  readonly timeZone: string | null
   readonly method: SignInMethod
   readonly signedInAt: number
   /** Until then it counts as freshly proved (modules/docs/reference/team.md#a-fresh-proof). */
@@ -67,8 +72,8 @@ export interface OpenedSession {
 
 export const sessionView = (
   { freshUntil, id, method, moneyFrom, signedInAt }: SessionState,
-  { id: person, name }: PersonState
-): TeamSession => ({ id, person, name, method, signedInAt, freshUntil, moneyFrom })
+  { id: person, language, name, timeZone }: PersonState
+): TeamSession => ({ id, person, name, language, timeZone, method, signedInAt, freshUntil, moneyFrom })
 
 /** Two new tokens, and their hashes as they are stored. */
 export const newTokens = Effect.fnUntraced(function*(context: TeamContext) {
