@@ -12,16 +12,18 @@ import { Mail } from "../../runtime/Mail.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
+import type { Language } from "../../schemas/Languages.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { mayDo } from "../../schemas/Roles.ts"
-import { TeamSessions, TeamSignIn } from "../team/plugin.ts"
+import { type TeamSession, TeamSessions, TeamSignIn } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
 import { Frames } from "./handlers/Frames.ts"
 import { newPasskeys } from "./handlers/Passkeys.ts"
 import { findPage, type FoundPage, pages } from "./pages.ts"
+import { textsFor } from "./pages/Languages.ts"
 import type { Page, Screen, Visit } from "./pages/Page.ts"
 import { fragment, page as renderPage } from "./pages/Shell.ts"
-import { en } from "./pages/texts/en.ts"
+import type { Texts } from "./pages/Texts.ts"
 import { isFromOwnPage } from "./rules/SiteCheck.ts"
 import { sectionsFor } from "./rules.ts"
 import { errorOf, makeMerchantApi, withQuery } from "./service.ts"
@@ -35,6 +37,11 @@ interface Address {
   readonly parts: ReadonlyArray<string>
 }
 
+interface Opened {
+  readonly visit: Visit
+  readonly found: FoundPage
+}
+
 const builtPaths: ReadonlySet<string> = new Set(pages.map(({ path }) => path))
 
 const isEnvironment = (text: string): text is Environment =>
@@ -46,10 +53,9 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
   parts: ["a", "b", "c"].flatMap((name) => parts[name] === undefined ? [] : [parts[name]])
 })
 
-/** Reads who is here and what their address names; it answers null where nobody is signed in. */
+/** Reads what the address of somebody who is signed in names. */
 const makeOpen = Effect.gen(function*() {
-  const { base, cookies, nameAddressFor } = yield* Frames
-  const rateLimiter = yield* RateLimiter
+  const { base, nameAddressFor } = yield* Frames
   const sessions = yield* TeamSessions
   const signIn = yield* TeamSignIn
   const localCalls = yield* LocalCalls
@@ -57,14 +63,10 @@ const makeOpen = Effect.gen(function*() {
   const { environments } = yield* Settings
   return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
+    session: TeamSession,
+    texts: Texts,
     { environment, merchant, parts }: Address
-  ): Effect.fn.Return<{ readonly visit: Visit; readonly found: FoundPage } | null, PublicError> {
-    const token = request.cookies[cookies.read]
-    const session = token === undefined || token === "" ? null : yield* sessions.find(token)
-    if (session === null) {
-      yield* rateLimiter.address(request, "page")
-      return null
-    }
+  ): Effect.fn.Return<Opened, PublicError> {
     const merchantId = /^[1-9]\d{0,9}$/.test(merchant) ? Number.parseInt(merchant, 10) : null
     const memberships = yield* sessions.memberships(session.person)
     const membership = memberships.find((one) => one.merchantId === merchantId)
@@ -88,12 +90,12 @@ const makeOpen = Effect.gen(function*() {
       params: found.params,
       query: queryOf(request.url),
       api: makeMerchantApi(localCalls, caller, requestId),
-      texts: en,
+      texts,
       now: yield* nowSeconds,
       may: (right) => mayDo(caller, right, environment),
       sendsMail: mail.isEnabled(),
       serves: localCalls.serves,
-      passkeys: newPasskeys(signIn, session),
+      passkeys: newPasskeys(signIn, session, texts),
       nameAddress: nameAddressFor(request),
       at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
       formKey: randomUUID(),
@@ -137,7 +139,7 @@ const makeVisits = Effect.gen(function*() {
 
   const show = (
     request: HttpServerRequest.HttpServerRequest,
-    { found, visit }: { readonly visit: Visit; readonly found: FoundPage }
+    { found, visit }: Opened
   ) =>
     Effect.map(found.page.render(visit), (screen) =>
       screen.goTo === undefined
@@ -170,57 +172,77 @@ const makeVisits = Effect.gen(function*() {
   const toProof = (url: string): Response =>
     frames.seeOther(withQuery(`${base}/dashboard/signin/again`, { next: `${base}${url}` }))
 
+  const languageOf = ({ headers }: HttpServerRequest.HttpServerRequest, chosen: Language | null): Texts =>
+    textsFor(chosen, headers["accept-language"])
+
+  /** Answers whoever is signed in, refusals too in the person's language; who is not, is led to the sign-in. */
+  const answerTo = Effect.fnUntraced(function*<Needs>(
+    request: HttpServerRequest.HttpServerRequest,
+    params: Readonly<Record<string, string>>,
+    answer: (opened: Opened) => Effect.Effect<Response, PublicError, Needs>
+  ) {
+    const token = request.cookies[cookies.read]
+    const session = token === undefined || token === "" ? null : yield* sessions.find(token)
+    if (session === null) {
+      yield* rateLimiter.address(request, "page")
+      return toSignIn(request.url)
+    }
+    const texts = languageOf(request, session.language)
+    return yield* open(request, session, texts, addressOf(params)).pipe(
+      Effect.flatMap(answer),
+      Effect.catch((error) => Effect.succeed(frames.refuse(request, texts, error)))
+    )
+  })
+
+  const act = Effect.fnUntraced(function*(request: HttpServerRequest.HttpServerRequest, { found, visit }: Opened) {
+    const { faults } = visit.texts
+    if (!(yield* sessions.mayAct(visit.session, request.cookies[cookies.act] ?? ""))) {
+      return yield* publicError("TOKEN_INVALID", { message: faults.signInAgain })
+    }
+    const form = yield* readForm(request)
+    const { actions = {} } = found.page
+    const name = form.get("action") ?? ""
+    if (name === "ticket") return yield* rateLimiter.credential(visit.caller, ticketOf(visit))
+    const action = Object.hasOwn(actions, name) ? actions[name] : undefined
+    if (action === undefined) return yield* publicError("VALIDATION_ERROR", { message: faults.unknownForm })
+    const answer = Effect.matchEffect(action(visit, form), {
+      onSuccess: (after) =>
+        Effect.succeed(
+          "json" in after
+            ? jsonText(JSON.stringify(after.json))
+            : "screen" in after
+            ? send(request, visit, after.screen)
+            : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
+        ),
+      // What the form said is asked for again: nothing of it is kept on the way there and back.
+      onFailure: (error) =>
+        error.code === "FRESH_PROOF_REQUIRED"
+          ? Effect.succeed(toProof(request.url))
+          : show(request, { found, visit: { ...visit, refusal: { error, form } } })
+    })
+    return yield* rateLimiter.credential(visit.caller, answer)
+  })
+
   return {
     page: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        const opened = yield* open(request, addressOf(params))
-        return opened === null
-          ? toSignIn(request.url)
-          : yield* rateLimiter.credential(
-            opened.visit.caller,
-            opened.found.page.file === undefined
-              ? show(request, opened)
-              : sendFile(opened.visit, opened.found.page.file(opened.visit))
-          )
+        return yield* answerTo(request, params, ({ found, visit }) =>
+          rateLimiter.credential(
+            visit.caller,
+            found.page.file === undefined
+              ? show(request, { found, visit })
+              : sendFile(visit, found.page.file(visit))
+          ))
       }),
 
     act: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         if (!isFromOwnPage(request.headers, origin)) {
-          return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+          return yield* publicError("ORIGIN_NOT_ALLOWED", { message: languageOf(request, null).faults.foreignForm })
         }
-        const opened = yield* open(request, addressOf(params))
-        if (opened === null) return toSignIn(request.url)
-        const { found, visit } = opened
-        if (!(yield* sessions.mayAct(visit.session, request.cookies[cookies.act] ?? ""))) {
-          return yield* publicError("TOKEN_INVALID", { message: en.errors.signInAgain })
-        }
-        const form = yield* readForm(request)
-        const { actions = {} } = found.page
-        const name = form.get("action") ?? ""
-        if (name === "ticket") return yield* rateLimiter.credential(visit.caller, ticketOf(visit))
-        const action = Object.hasOwn(actions, name) ? actions[name] : undefined
-        if (action === undefined) {
-          return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
-        }
-        const answer = Effect.matchEffect(action(visit, form), {
-          onSuccess: (after) =>
-            Effect.succeed(
-              "json" in after
-                ? jsonText(JSON.stringify(after.json))
-                : "screen" in after
-                ? send(request, visit, after.screen)
-                : frames.seeOther(visit.at(after.path, { ...after.query, notice: after.notice }).toString())
-            ),
-          // What the form said is asked for again: nothing of it is kept on the way there and back.
-          onFailure: (error) =>
-            error.code === "FRESH_PROOF_REQUIRED"
-              ? Effect.succeed(toProof(request.url))
-              : show(request, { found, visit: { ...visit, refusal: { error, form } } })
-        })
-        return yield* rateLimiter.credential(visit.caller, answer)
+        return yield* answerTo(request, params, (opened) => act(request, opened))
       })
   }
 })

@@ -7,7 +7,6 @@ interface Formats {
   readonly separator: string
   readonly cents: Intl.NumberFormat
   readonly mills: Intl.NumberFormat
-  readonly moment: Intl.DateTimeFormat
 }
 
 /** One for each of the page's languages: making formats costs more than a page. */
@@ -23,8 +22,7 @@ const formatsOf = (locale: string): Formats => {
     whole,
     separator: whole.formatToParts(1.5).find(({ type }) => type === "decimal")?.value ?? ".",
     cents: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 2, maximumFractionDigits: 2 }),
-    mills: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 3, maximumFractionDigits: 3 }),
-    moment: new Intl.DateTimeFormat(locale, { ...digits, dateStyle: "medium", timeStyle: "short", timeZone: "UTC" })
+    mills: new Intl.NumberFormat(locale, { ...dollars, minimumFractionDigits: 3, maximumFractionDigits: 3 })
   }
   cache.set(locale, formats)
   return formats
@@ -86,9 +84,44 @@ export const plainTokens = (decimal: string): string => {
   return `${integer}.${fraction.replace(/0+$/, "").padEnd(leastFraction, "0")}`
 }
 
-/** A moment of epoch seconds, in UTC: the server does not know where the payor is. */
-export const moment = (locale: string, seconds: number): string =>
-  `${formatsOf(locale).moment.format(seconds * 1000)} UTC`
+interface MomentFormats {
+  readonly moment: Intl.DateTimeFormat
+  readonly zone: Intl.DateTimeFormat
+}
+
+/** By language and time zone, those of the last use at the end. */
+const momentCache = new Map<string, MomentFormats>()
+
+/** Formats that are kept: people choose among some 400 time zones, and each of these takes some 50 kB. */
+const keptMomentFormats = 64
+
+const momentFormatsOf = (locale: string, timeZone: string): MomentFormats => {
+  const key = `${locale} ${timeZone}`
+  const zoned = { numberingSystem: "latn", timeZone } as const
+  const formats = momentCache.get(key) ?? {
+    moment: new Intl.DateTimeFormat(locale, { ...zoned, dateStyle: "medium", timeStyle: "short" }),
+    zone: new Intl.DateTimeFormat(locale, { ...zoned, timeZoneName: "short" })
+  }
+  momentCache.delete(key)
+  momentCache.set(key, formats)
+  if (momentCache.size > keptMomentFormats) momentCache.delete(momentCache.keys().next().value!)
+  return formats
+}
+
+/**
+ * A moment of epoch seconds in a time zone, which it names. It is UTC for payors: the server does not know where they
+ * are.
+ *
+ * @example
+ * moment("de", 1766320500, "Europe/Berlin") // => "21.12.2025, 13:35 MEZ"
+ */
+export const moment = (locale: string, seconds: number, timeZone = "UTC"): string => {
+  const formats = momentFormatsOf(locale, timeZone)
+  const name = timeZone === "UTC"
+    ? "UTC"
+    : formats.zone.formatToParts(seconds * 1000).find(({ type }) => type === "timeZoneName")?.value ?? timeZone
+  return `${formats.moment.format(seconds * 1000)} ${name}`
+}
 
 /**
  * Seconds as a clock that runs down.

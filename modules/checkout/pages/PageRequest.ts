@@ -4,7 +4,8 @@
  */
 import { createHash } from "node:crypto"
 import { isLocalPage } from "../../../schemas/Web.ts"
-import { acceptLanguage, negotiate } from "./Languages.ts"
+import { acceptLanguage } from "../../../runtime/pages/Languages.ts"
+import { negotiate } from "./Languages.ts"
 import type { SimulatedPayment } from "../../payments/plugin.ts"
 import { readClaimToken } from "../island/ClaimToken.ts"
 import type { View } from "../rules.ts"

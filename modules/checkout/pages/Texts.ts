@@ -243,15 +243,7 @@ export interface Texts {
   readonly tryAgain: string
 }
 
-/** The form of `count` in a language: `other` where a language has no form of its own. */
-export const plural = (
-  locale: string,
-  forms: Readonly<Partial<Record<Intl.LDMLPluralRule, string>> & { other: string }>
-): (count: number) => string => {
-  const rules = new Intl.PluralRules(locale)
-  const numbers = new Intl.NumberFormat(locale, { numberingSystem: "latn" })
-  return (count) => (forms[rules.select(count)] ?? forms.other).replace("#", numbers.format(count))
-}
+export { plural } from "../../../runtime/pages/Languages.ts"
 
 /** Ends of what is a sentence already, in the scripts of the catalogues. */
 const sentenceEnd = /[.!?。！？؟]$/u

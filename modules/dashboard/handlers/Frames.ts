@@ -5,8 +5,10 @@ import { isIP } from "node:net"
 import { type Asset, makeAsset } from "../../../runtime/http/Asset.ts"
 import { htmlResponse } from "../../../runtime/pages/HtmlResponse.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import { type PublicError, statusOf } from "../../../schemas/Errors.ts"
 import type { OpenedSession } from "../../team/plugin.ts"
-import type { Assets } from "../pages/Shell.ts"
+import { type Assets, refusalPage } from "../pages/Shell.ts"
+import type { Texts } from "../pages/Texts.ts"
 import { island, sign, stylesheet } from "../repo.ts"
 import { sessionCookies } from "../rules/SiteCheck.ts"
 
@@ -96,6 +98,16 @@ const make = Effect.gen(function*() {
     send: (request: HttpServerRequest.HttpServerRequest, text: string, status = 200): Response => {
       const response = htmlResponse(request, text, headers)
       return status === 200 ? response : HttpServerResponse.setStatus(response, status)
+    },
+    /** A refusal as a page, in the words of whoever asked. */
+    refuse: (request: HttpServerRequest.HttpServerRequest, texts: Texts, error: PublicError): Response => {
+      const response = HttpServerResponse.setStatus(
+        htmlResponse(request, refusalPage(texts, assets, error), headers),
+        statusOf(error.code)
+      )
+      return error.retryAfterSeconds === null
+        ? response
+        : HttpServerResponse.setHeader(response, "retry-after", String(error.retryAfterSeconds))
     },
     seeOther: (location: string): Response =>
       HttpServerResponse.empty({ status: 303, headers: { ...headers, location } }),

@@ -1,7 +1,7 @@
 /** Sign-in and sign-out between the wire and `TeamSignIn`; and the dashboard's files. */
 import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import { ErrorPages, jsonText, RateLimiter } from "../../../runtime/Http.ts"
+import { ErrorPages, jsonText, RateLimiter, type RefusedRequest } from "../../../runtime/Http.ts"
 import { immutable, serve } from "../../../runtime/http/Asset.ts"
 import { readForm } from "../../../runtime/http/Body.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
@@ -10,9 +10,11 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../../schemas/Errors.ts"
 import { type Acceptor, type OpenedSession, TeamSessions, TeamSignIn } from "../../team/plugin.ts"
 import { DashboardApi } from "../api.ts"
-import { plainPage, refusalOf } from "../pages/Shell.ts"
+import { textsFor } from "../pages/Languages.ts"
+import { plainPage, refusalPage } from "../pages/Shell.ts"
+import type { Html } from "../../../runtime/pages/Html.ts"
+import type { Texts } from "../pages/Texts.ts"
 import { invitationBody, linkBody, proofBody, signInBody, type SignInView } from "../pages/SignIn.ts"
-import { en } from "../pages/texts/en.ts"
 import { destinationOf, isFromOwnPage } from "../rules/SiteCheck.ts"
 import { networkOfChain } from "../rules/WalletSignIn.ts"
 import { Frames } from "./Frames.ts"
@@ -21,6 +23,9 @@ import { readAnswer } from "./Passkeys.ts"
 const assetHeaders = { "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin" }
 
 type Request = HttpServerRequest.HttpServerRequest
+
+/** Nobody has signed in who might have chosen a language. */
+const textsOf = ({ headers }: Pick<RefusedRequest, "headers">) => textsFor(null, headers["accept-language"])
 
 export const signInHandlers = Operations.group(
   DashboardApi,
@@ -33,13 +38,8 @@ export const signInHandlers = Operations.group(
     const rateLimiter = yield* RateLimiter
     const { environments } = yield* Settings
     // Whatever refuses an address below this, a fault of ours included, is shown to a person.
-    yield* (yield* ErrorPages).register("/dashboard", (error) => ({
-      html: plainPage(
-        en,
-        error.code === "NOT_FOUND" ? en.errors.notFoundTitle : en.errors.title,
-        frames.assets,
-        refusalOf(error)
-      ),
+    yield* (yield* ErrorPages).register("/dashboard", (error, request) => ({
+      html: refusalPage(textsOf(request), frames.assets, error),
       headers: frames.headers
     }))
     const { base, cookies, nameAddressFor, origin } = frames
@@ -49,41 +49,28 @@ export const signInHandlers = Operations.group(
       return token === undefined || token === "" ? Effect.succeed(null) : sessions.find(token)
     }
 
-    const viewOf = (request: Request, next: string | null, error: PublicError | null): SignInView => ({
-      texts: en,
-      base,
-      next: destinationOf(next, base),
-      error,
-      nameAddress: nameAddressFor(request)
-    })
+    /** Shown in the language of whoever is signed in already, to prove it anew or to join one more shop. */
+    const showWith = (
+      titleOf: (texts: Texts) => string,
+      bodyOf: (view: SignInView) => Html,
+      signs: boolean
+    ) =>
+      Effect.fnUntraced(function*(request: Request, next: string | null, error: PublicError | null) {
+        const session = yield* sessionOf(request)
+        const texts = textsFor(session?.language ?? null, request.headers["accept-language"])
+        const nameAddress = nameAddressFor(request)
+        const body = bodyOf({ texts, base, next: destinationOf(next, base), error, nameAddress })
+        return frames.send(
+          request,
+          plainPage(texts, titleOf(texts), frames.assets, body, signs),
+          error === null ? 200 : statusOf(error.code)
+        )
+      })
 
-    const showSignIn = (request: Request, next: string | null, error: PublicError | null) =>
-      frames.send(
-        request,
-        plainPage(en, en.signIn.title, frames.assets, signInBody(viewOf(request, next, error)), true),
-        error === null ? 200 : statusOf(error.code)
-      )
-
-    const showProof = (request: Request, next: string | null, error: PublicError | null) =>
-      frames.send(
-        request,
-        plainPage(en, en.signIn.againTitle, frames.assets, proofBody(viewOf(request, next, error)), true),
-        error === null ? 200 : statusOf(error.code)
-      )
-
-    const showLink = (request: Request, next: string | null, error: PublicError | null) =>
-      frames.send(
-        request,
-        plainPage(en, en.signIn.linkTitle, frames.assets, linkBody(viewOf(request, next, error))),
-        error === null ? 200 : statusOf(error.code)
-      )
-
-    const showInvitation = (request: Request, error: PublicError | null) =>
-      frames.send(
-        request,
-        plainPage(en, en.team.joinTitle, frames.assets, invitationBody(viewOf(request, null, error))),
-        error === null ? 200 : statusOf(error.code)
-      )
+    const showSignIn = showWith(({ signIn: words }) => words.title, signInBody, true)
+    const showProof = showWith(({ signIn: words }) => words.againTitle, proofBody, true)
+    const showLink = showWith(({ signIn: words }) => words.linkTitle, linkBody, false)
+    const showInvitation = showWith(({ team }) => team.joinTitle, invitationBody, false)
 
     /** Makes a member; a new person is signed in by the link that the acceptance made. Null: they are signed in. */
     const joinBy = Effect.fnUntraced(function*(token: string, acceptor: Acceptor) {
@@ -96,7 +83,7 @@ export const signInHandlers = Operations.group(
     const formOf = Effect.fnUntraced(function*(request: Request) {
       yield* rateLimiter.address(request, "nonce")
       if (!isFromOwnPage(request.headers, origin)) {
-        return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+        return yield* publicError("ORIGIN_NOT_ALLOWED", { message: textsOf(request).faults.foreignForm })
       }
       return yield* readForm(request)
     })
@@ -127,7 +114,7 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "page")
-          return showSignIn(request, queryOf(request.url).get("next"), null)
+          return yield* showSignIn(request, queryOf(request.url).get("next"), null)
         })
       )
       .handle(
@@ -135,7 +122,7 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "page")
-          return showLink(request, queryOf(request.url).get("next"), null)
+          return yield* showLink(request, queryOf(request.url).get("next"), null)
         })
       )
       .handle(
@@ -143,8 +130,8 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           const form = yield* formOf(request)
-          return yield* Effect.match(signIn.byLink((form.get("token") ?? "").trim()), {
-            onSuccess: (opened) => signedIn(opened, form.get("next")),
+          return yield* Effect.matchEffect(signIn.byLink((form.get("token") ?? "").trim()), {
+            onSuccess: (opened) => Effect.succeed(signedIn(opened, form.get("next"))),
             onFailure: (error) => showLink(request, form.get("next"), error)
           })
         })
@@ -154,7 +141,7 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "page")
-          return showInvitation(request, null)
+          return yield* showInvitation(request, null, null)
         })
       )
       .handle(
@@ -165,9 +152,10 @@ export const signInHandlers = Operations.group(
           const name = (form.get("name") ?? "").trim()
           const session = yield* sessionOf(request)
           const acceptor = session === null ? { name } : { session }
-          return yield* Effect.match(joinBy((form.get("token") ?? "").trim(), acceptor), {
-            onSuccess: (opened) => opened === null ? frames.seeOther(`${base}/dashboard`) : signedIn(opened, null),
-            onFailure: (error) => showInvitation(request, error)
+          return yield* Effect.matchEffect(joinBy((form.get("token") ?? "").trim(), acceptor), {
+            onSuccess: (opened) =>
+              Effect.succeed(opened === null ? frames.seeOther(`${base}/dashboard`) : signedIn(opened, null)),
+            onFailure: (error) => showInvitation(request, null, error)
           })
         })
       )
@@ -176,10 +164,10 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           const form = yield* formOf(request)
-          return yield* Effect.match(
+          return yield* Effect.matchEffect(
             signIn.byRecovery((form.get("email") ?? "").trim(), (form.get("code") ?? "").trim()),
             {
-              onSuccess: (opened) => signedIn(opened, form.get("next")),
+              onSuccess: (opened) => Effect.succeed(signedIn(opened, form.get("next"))),
               onFailure: (error) => showSignIn(request, form.get("next"), error)
             }
           )
@@ -191,7 +179,7 @@ export const signInHandlers = Operations.group(
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "nonce")
           if (!isFromOwnPage(request.headers, origin)) {
-            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: textsOf(request).faults.foreignForm })
           }
           return jsonText(JSON.stringify(yield* signIn.passkeyOptions))
         })
@@ -201,10 +189,13 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           const form = yield* formOf(request)
-          return yield* Effect.match(Effect.flatMap(readAnswer(form.get("answer")), signIn.byPasskey), {
-            onSuccess: (opened) => signedIn(opened, form.get("next")),
-            onFailure: (error) => showSignIn(request, form.get("next"), error)
-          })
+          return yield* Effect.matchEffect(
+            Effect.flatMap(readAnswer(form.get("answer"), textsOf(request)), signIn.byPasskey),
+            {
+              onSuccess: (opened) => Effect.succeed(signedIn(opened, form.get("next"))),
+              onFailure: (error) => showSignIn(request, form.get("next"), error)
+            }
+          )
         })
       )
       .handle(
@@ -212,7 +203,7 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           yield* rateLimiter.address(request, "page")
-          return showProof(request, queryOf(request.url).get("next"), null)
+          return yield* showProof(request, queryOf(request.url).get("next"), null)
         })
       )
       .handle(
@@ -222,11 +213,14 @@ export const signInHandlers = Operations.group(
           const form = yield* formOf(request)
           const session = yield* sessionOf(request)
           if (session === null || !(yield* sessions.mayAct(session, request.cookies[cookies.act] ?? ""))) {
-            return showSignIn(request, form.get("next"), null)
+            return yield* showSignIn(request, form.get("next"), null)
           }
-          const proof = Effect.flatMap(readAnswer(form.get("answer")), (answer) => signIn.refresh(session, answer))
-          return yield* Effect.match(proof, {
-            onSuccess: (opened) => signedIn(opened, form.get("next")),
+          const proof = Effect.flatMap(
+            readAnswer(form.get("answer"), textsOf(request)),
+            (answer) => signIn.refresh(session, answer)
+          )
+          return yield* Effect.matchEffect(proof, {
+            onSuccess: (opened) => Effect.succeed(signedIn(opened, form.get("next"))),
             onFailure: (error) => showProof(request, form.get("next"), error)
           })
         })
@@ -253,8 +247,8 @@ export const signInHandlers = Operations.group(
             publicKey: null,
             proof: null
           }
-          return yield* Effect.match(signIn.byWallet(proof), {
-            onSuccess: (opened) => signedIn(opened, form.get("next")),
+          return yield* Effect.matchEffect(signIn.byWallet(proof), {
+            onSuccess: (opened) => Effect.succeed(signedIn(opened, form.get("next"))),
             onFailure: (error) => showSignIn(request, form.get("next"), error)
           })
         })
@@ -264,7 +258,7 @@ export const signInHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const request = yield* HttpServerRequest.HttpServerRequest
           if (!isFromOwnPage(request.headers, origin)) {
-            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: en.errors.foreignForm })
+            return yield* publicError("ORIGIN_NOT_ALLOWED", { message: textsOf(request).faults.foreignForm })
           }
           const session = yield* sessionOf(request)
           if (session !== null) yield* sessions.end(session.id)

@@ -2,7 +2,8 @@
 import { Effect } from "effect"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import type { Passkey, TeamSessionObject } from "../../team/api.ts"
-import { card, chip, field, foreign, form, note, secretScreen, table, timeOf } from "./Elements.ts"
+import { card, chip, field, foreign, form, note, secretScreen, sentValue, table, timeOf } from "./Elements.ts"
+import { languages } from "./Languages.ts"
 import type { Page, Visit } from "./Page.ts"
 
 type SessionRow = typeof TeamSessionObject.Encoded
@@ -47,7 +48,7 @@ const newPasskeyForm = (visit: Visit, options: string): Html => {
     visit,
     "add_passkey",
     html`<div class="stack"><input type="hidden" name="answer">${
-      field(visit, { name: "name", label: words.passkeyName, hint: words.passkeyHint, required: true, maxLength: 120 })
+      field(visit, { name: "name", label: words.passkeyName, hint: words.passkeyHint, required: true, maxLength: 100 })
     }<div class="row end"><button class="main" type="button" data-new-passkey="${options}"${
       attribute("hidden", true)
     }>${words.addPasskey}</button></div>
@@ -77,6 +78,43 @@ const passkeysCard = (visit: Visit, passkeys: ReadonlyArray<PasskeyRow>, options
   )
 }
 
+/** Zones by the part of the world that their names begin with, and that of the person where none of ours is named so. */
+const zoneGroups = (chosen: string | null): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
+  const zones = Intl.supportedValuesOf("timeZone")
+  const all = chosen === null || chosen === "UTC" || zones.includes(chosen) ? zones : [...zones, chosen]
+  return [...Map.groupBy(all.filter((zone) => zone.includes("/")), (zone) => zone.slice(0, zone.indexOf("/")))]
+}
+
+const option = (value: string, label: string, chosen: string, language: string | null = null): Html =>
+  html`<option${attribute("value", value === label ? null : value)}${attribute("lang", language)}${
+    attribute("selected", value === chosen)
+  }>${label}</option>`
+
+/** What a person chooses for the pages. UTC and the browser's language are what holds where nothing is chosen. */
+const pagesCard = (visit: Visit): Html => {
+  const { session, texts: { account: words } } = visit
+  const language = sentValue(visit, "language", session.language)
+  const zone = sentValue(visit, "time_zone", session.timeZone ?? "UTC")
+  return card(
+    words.pages,
+    form(
+      visit,
+      "save_pages",
+      html`<div class="stack"><p class="soft">${words.pagesText}</p>
+      <label class="f">${words.language}<select name="language" autocomplete="language">${
+        option("", words.languageOfBrowser, language)
+      }${
+        Object.values(languages).map(({ language: name, locale }) => option(locale, name, language, locale))
+      }</select></label>
+      <label class="f">${words.timeZone}<select name="time_zone" translate="no">${option("UTC", "UTC", zone)}${
+        zoneGroups(session.timeZone).map(([part, zones]) =>
+          html`<optgroup label="${part}">${zones.map((name) => option(name, name, zone))}</optgroup>`
+        )
+      }</select></label><div class="row end"><button>${words.savePages}</button></div></div>`
+    )
+  )
+}
+
 const remove = (path: "passkeys" | "sessions") =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
     const id = encodeURIComponent(sent.get("id") ?? "")
@@ -95,7 +133,7 @@ export const account: Page = {
     const options = JSON.stringify(yield* visit.passkeys.options)
     return {
       title: words.title,
-      body: html`${passkeysCard(visit, passkeys.data, options)}${
+      body: html`${passkeysCard(visit, passkeys.data, options)}${pagesCard(visit)}${
         card(
           words.recovery,
           form(
@@ -111,6 +149,14 @@ export const account: Page = {
     add_passkey: Effect.fnUntraced(function*(visit, sent) {
       yield* visit.passkeys.add((sent.get("name") ?? "").trim(), sent.get("answer") ?? "")
       return { path: "account", notice: "passkey_added" }
+    }),
+    save_pages: Effect.fnUntraced(function*(visit, sent) {
+      const [language, zone] = [sent.get("language") ?? "", sent.get("time_zone") ?? ""]
+      yield* visit.api.send("PATCH", "/api/v1/team/me", {
+        language: language === "" ? null : language,
+        time_zone: zone === "" || zone === "UTC" ? null : zone
+      }, sent.get("form_key"))
+      return { path: "account", notice: "saved" }
     }),
     remove_passkey: remove("passkeys"),
     end_session: remove("sessions"),

@@ -38,7 +38,7 @@ const assetName = ({ asset, token }: Balance["assets"][number]): string =>
 const assets = (visit: Visit, balance: Balance) => {
   const { balances: words } = visit.texts
   const amount = (of: (row: Balance["assets"][number]) => Sum) => (row: Balance["assets"][number]) =>
-    tokenAmount(visit, of(row).token_amount, null)
+    tokenAmount(of(row).token_amount, null)
   return table(words.byAsset, [
     { title: words.asset, cell: assetName },
     { title: words.available, isNumber: true, cell: amount(({ available }) => available) },

@@ -36,8 +36,8 @@ const pageSize = 25
 const toneOf = ({ status }: BatchRow): Tone =>
   status === "paid" ? "good" : status === "partly_paid" || status === "open" ? "warn" : "plain"
 
-const totalsOf = (visit: Visit, { totals }: BatchRow): Html =>
-  html`${totals.map(({ symbol, token_amount }) => html`<div>${tokenAmount(visit, token_amount, symbol)}</div>`)}`
+const totalsOf = ({ totals }: BatchRow): Html =>
+  html`${totals.map(({ symbol, token_amount }) => html`<div>${tokenAmount(token_amount, symbol)}</div>`)}`
 
 export const batches: Page = {
   path: "batches",
@@ -146,7 +146,7 @@ export const batch: Page = {
           facts([
             [fields.network, networkName(found.network)],
             [words.from, found.from !== null && html`<span class="mono wrap">${found.from}</span>`],
-            [fields.amount, totalsOf(visit, found)],
+            [fields.amount, totalsOf(found)],
             [words.worth, usd(visit, found.amount_decimal)],
             [words.code, html`<span class="mono">${found.approval_code}</span>`],
             [
@@ -180,7 +180,7 @@ export const batch: Page = {
             {
               title: fields.amount,
               isNumber: true,
-              cell: ({ symbol, token_amount }) => tokenAmount(visit, token_amount, symbol)
+              cell: ({ symbol, token_amount }) => tokenAmount(token_amount, symbol)
             },
             {
               title: fields.to,
@@ -225,7 +225,7 @@ export const collect: Page = {
           {
             title: fields.amount,
             isNumber: true,
-            cell: ({ symbol, token_amount }) => tokenAmount(visit, token_amount, symbol)
+            cell: ({ symbol, token_amount }) => tokenAmount(token_amount, symbol)
           },
           { title: fields.worth, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },
           { title: words.addresses, isNumber: true, cell: ({ addresses }) => addresses },

@@ -5,6 +5,7 @@ import type { PublicError } from "../../../schemas/Errors.ts"
 import { isoTime } from "../../../schemas/Time.ts"
 import { descriptorOf, type Network } from "../../../schemas/Network.ts"
 import type { Query, Screen, Visit } from "./Page.ts"
+import { messageOf } from "./Refusal.ts"
 
 export type Tone = "good" | "warn" | "bad" | "plain"
 
@@ -28,19 +29,31 @@ export const networkName = (network: Network | null): string | null =>
 export const foreign = (text: string | null | undefined): Html | null =>
   text === null || text === undefined || text === "" ? null : html`<bdi>${text}</bdi>`
 
-export const usd = ({ texts }: Pick<Visit, "texts">, decimal: string): string => dollars(texts.locale, decimal)
+/**
+ * Amounts are written the same in every language, with a point and groups by commas, as they are typed, exported and
+ * sent: where a language turned the two around, "1.000" would be a thousand here and one dollar in the next field.
+ */
+const amountLocale = "en"
+
+/**
+ * Dollars as a text. Where lines run from right to left it is set apart by marks of direction, which work in titles
+ * too: its sign would stand at the other end.
+ */
+export const usd = ({ texts }: Pick<Visit, "texts">, decimal: string): string => {
+  const text = dollars(amountLocale, decimal)
+  return texts.direction === "rtl" ? `\u2066${text}\u2069` : text
+}
 
 export const tokenAmount = (
-  { texts }: Pick<Visit, "texts">,
   amount: string | null,
   symbol: string | null
-): Html | null => amount === null ? null : html`<bdi>${tokens(texts.locale, amount)} ${symbol}</bdi>`
+): Html | null => amount === null ? null : html`<bdi dir="ltr">${tokens(amountLocale, amount)} ${symbol}</bdi>`
 
-/** A moment as an element that programs can read as well. */
-export const timeOf = ({ texts }: Pick<Visit, "texts">, seconds: number | null): Html | null =>
+/** A moment in the person's time zone, as an element that programs can read as well. */
+export const timeOf = ({ session, texts }: Pick<Visit, "session" | "texts">, seconds: number | null): Html | null =>
   seconds === null
     ? null
-    : html`<time datetime="${isoTime(seconds)}">${moment(texts.locale, seconds)}</time>`
+    : html`<time datetime="${isoTime(seconds)}">${moment(texts.locale, seconds, session.timeZone ?? "UTC")}</time>`
 
 export interface Column<A> {
   /** Empty: of buttons, which say themselves what they do. */
@@ -113,7 +126,7 @@ export const field = (visit: Visit, { hint, label, maxLength, name, required, ty
     attribute("aria-describedby", describedBy)
   }${attribute("aria-invalid", fault === null ? null : "true")}${attribute("autofocus", fault !== null)}>${
     hint !== undefined && html`<small id="${name}-hint">${hint}</small>`
-  }${fault !== null && html`<small class="down" id="${name}-fault">${fault.message}</small>`}</label>`
+  }${fault !== null && html`<small class="down" id="${name}-fault">${messageOf(visit.texts, fault)}</small>`}</label>`
 }
 
 export interface Choice {

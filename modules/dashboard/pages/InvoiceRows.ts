@@ -1,5 +1,4 @@
 /** Invoices as rows: in the list of payments, and on the first page. */
-import { dollars } from "../../../runtime/pages/Amounts.ts"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
 import type { Invoice } from "../../../schemas/Invoice.ts"
 import { usdDecimal, usdMillis } from "../../../schemas/Money.ts"
@@ -25,7 +24,7 @@ const wordsOf = (texts: Texts, state: InvoiceState): string => {
     case "confirming":
       return states.confirming(state.confirmations, state.required)
     case "paid_over":
-      return states.paid_over(dollars(texts.locale, usdDecimal(usdMillis(BigInt(state.overUsdMillis)))))
+      return states.paid_over(usd({ texts }, usdDecimal(usdMillis(BigInt(state.overUsdMillis)))))
     default:
       return states[state.name]
   }
@@ -58,7 +57,7 @@ export const invoiceColumns = (visit: Visit): ReadonlyArray<Column<InvoiceRow>> 
       cell: ({ latest_payment: payment }) =>
         payment === null || payment === undefined
           ? null
-          : tokenAmount(visit, payment.payer_amount_token, tokenOf(payment))
+          : tokenAmount(payment.payer_amount_token, tokenOf(payment))
     },
     {
       title: fields.network,

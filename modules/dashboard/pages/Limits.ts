@@ -1,24 +1,21 @@
 /** How much money may go out, and what of it one person may approve alone. */
 import { Effect } from "effect"
 import { attribute, html } from "../../../runtime/pages/Html.ts"
-import { publicError } from "../../../schemas/Errors.ts"
 import {
   type MoneyRule,
   moneyRules,
   type MoneyRulesChange,
   type ShownMerchantSettings
 } from "../../../schemas/MerchantSettings.ts"
-import { formatUnits, parseUnits } from "../../../schemas/Money.ts"
+import { formatUnits } from "../../../schemas/Money.ts"
 import { card, facts, field, form, note, usd } from "./Elements.ts"
+import { millisIn, usdDecimals } from "./Dollars.ts"
 import type { FormAction, Page, Visit } from "./Page.ts"
 import { mayApprove, pendingCard } from "./Pending.ts"
 
 const settingsPath = "/api/v1/merchant/settings"
 
-/** Digits of a dollar that a limit has: usd_millis. */
-const decimals = 3
-
-const decimalOf = (limit: number): string => formatUnits(BigInt(limit), decimals)
+const decimalOf = (limit: number): string => formatUnits(BigInt(limit), usdDecimals)
 
 /** A limit as people read it; null is none. */
 const shown = (visit: Visit, limit: number | null): string =>
@@ -34,18 +31,6 @@ const shownLimits = (visit: Visit, limits: MoneyRulesChange) =>
       return limit === undefined ? [] : [[visit.texts.limits.names[name], shown(visit, limit)]]
     })
   )
-
-/** The limit that a field says, in usd_millis; empty is the default, which is none for payouts. */
-const readLimit = (name: MoneyRule, text: string) => {
-  if (text === "") return Effect.succeed(null)
-  const millis = parseUnits(text.replace(/^\$/, ""), decimals)
-  return millis === undefined
-    ? Effect.fail(publicError("VALIDATION_ERROR", {
-      message: "Write dollars like 500 or 499.50, with at most three digits after the point",
-      param: name
-    }))
-    : Effect.succeed(Number(millis))
-}
 
 const answer = (verb: "approve" | "cancel"): FormAction => (visit, sent) => {
   const path = `${settingsPath}/changes/${encodeURIComponent(sent.get("change") ?? "")}` as const
@@ -100,7 +85,8 @@ export const limits: Page = {
   actions: {
     save: Effect.fnUntraced(function*(visit, sent) {
       const change: Record<string, number | null> = {}
-      for (const name of moneyRules) change[name] = yield* readLimit(name, (sent.get(name) ?? "").trim())
+      // An empty field is the default, which is none for payouts.
+      for (const name of moneyRules) change[name] = (yield* millisIn(visit, sent, name)) ?? null
       // What is as it was is not sent: to send it would end what waits of it.
       const before = yield* visit.api.get<ShownMerchantSettings>(settingsPath)
       const moved = Object.fromEntries(

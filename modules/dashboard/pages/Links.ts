@@ -3,10 +3,10 @@ import { Effect } from "effect"
 import { html, pathUrl } from "../../../runtime/pages/Html.ts"
 import { qr } from "../../../runtime/pages/Qr.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { parseUnits } from "../../../schemas/Money.ts"
 import { readTime } from "../../../schemas/Time.ts"
 import type { List } from "../service.ts"
 import { card, chip, cursorOf, facts, field, foreign, form, pager, table, timeOf, type Tone, usd } from "./Elements.ts"
+import { dollarsIn, millisIn } from "./Dollars.ts"
 import type { Page, Visit } from "./Page.ts"
 
 interface LinkRow {
@@ -86,27 +86,12 @@ const sentText = (sent: URLSearchParams, name: string): string => (sent.get(name
 
 const wrong = (param: string, message: string): PublicError => publicError("VALIDATION_ERROR", { message, param })
 
-/** Dollars and cents as the API's thousandths; undefined: the field is empty. */
-const millisIn = (
-  visit: Visit,
-  sent: URLSearchParams,
-  name: string
-): Effect.Effect<number | undefined, PublicError> => {
-  const text = sentText(sent, name)
-  if (text === "") return Effect.succeed(undefined)
-  const millis = /^\d{1,7}(\.\d{1,2})?$/.test(text) ? parseUnits(text, 3) : undefined
-  return millis === undefined
-    ? Effect.fail(wrong(name, visit.texts.links.wrongDollars))
-    // At most ten digits, so every digit is kept.
-    : Effect.succeed(Number.parseInt(millis.toString(), 10))
-}
-
 const countIn = (visit: Visit, sent: URLSearchParams, name: string): Effect.Effect<number | undefined, PublicError> => {
   const text = sentText(sent, name)
   if (text === "") return Effect.succeed(undefined)
   return /^\d{1,7}$/.test(text)
     ? Effect.succeed(Number.parseInt(text, 10))
-    : Effect.fail(wrong(name, visit.texts.links.wrongNumber))
+    : Effect.fail(wrong(name, visit.texts.faults.number))
 }
 
 const secondsPerDay = 86_400
@@ -121,7 +106,7 @@ const endOfDayIn = (
   if (text === "") return Effect.succeed(undefined)
   const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? readTime(text) : undefined
   return start === undefined
-    ? Effect.fail(wrong(name, visit.texts.links.wrongDay))
+    ? Effect.fail(wrong(name, visit.texts.faults.day))
     : Effect.succeed(start + secondsPerDay)
 }
 
@@ -156,7 +141,8 @@ export const newLink: Page = {
   }),
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
-      const [description, amount] = [sentText(sent, "description"), sentText(sent, "amount_usd")]
+      const description = sentText(sent, "description")
+      const amount = yield* dollarsIn(visit, sent, "amount_usd")
       const minimum = yield* millisIn(visit, sent, "minimum_amount")
       const maximum = yield* millisIn(visit, sent, "maximum_amount")
       const times = yield* countIn(visit, sent, "maximum_payments")
@@ -164,7 +150,7 @@ export const newLink: Page = {
       const made = yield* visit.api.send<LinkRow>("POST", "/api/v1/payment-links", {
         title: sentText(sent, "title"),
         ...(description === "" ? {} : { description }),
-        ...(amount === "" ? {} : { amount_usd: amount }),
+        ...(amount === undefined ? {} : { amount_usd: amount }),
         ...(minimum === undefined ? {} : { minimum_amount: minimum }),
         ...(maximum === undefined ? {} : { maximum_amount: maximum }),
         ...(times === undefined ? {} : { maximum_payments: times }),

@@ -1,6 +1,5 @@
 /** How the day is going, and what needs a person. */
 import { Effect } from "effect"
-import { dollars } from "../../../runtime/pages/Amounts.ts"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { Exception } from "../../../schemas/Exception.ts"
 import type { Network } from "../../../schemas/Network.ts"
@@ -40,21 +39,21 @@ const dayOf = ({ texts }: Visit, seconds: number): string =>
   new Intl.DateTimeFormat(texts.locale, { day: "numeric", month: "short", timeZone: "UTC" }).format(seconds * 1000)
 
 const chartOf = (visit: Visit, { series }: Metrics) => {
-  const { locale, overview } = visit.texts
+  const { overview } = visit.texts
   const bars = series.map(({ amount_paid, amount_paid_decimal, start }) => ({
     label: dayOf(visit, start),
     value: amount_paid,
-    text: `${dayOf(visit, start)}: ${dollars(locale, amount_paid_decimal)}`
+    text: `${dayOf(visit, start)}: ${usd(visit, amount_paid_decimal)}`
   }))
   const highest = series.reduce((top, day) => day.amount_paid > top.amount_paid ? day : top, series[0]!)
-  const sentence = overview.chart(bars[0]!.label, bars.at(-1)!.label, dollars(locale, highest.amount_paid_decimal))
+  const sentence = overview.chart(bars[0]!.label, bars.at(-1)!.label, usd(visit, highest.amount_paid_decimal))
   return html`${barChart(sentence, bars)}<details><summary>${overview.numbers}</summary>${
     table(overview.perDay, [
       { title: overview.day, cell: ({ start }) => dayOf(visit, start) },
       {
         title: visit.texts.fields.received,
         isNumber: true,
-        cell: ({ amount_paid_decimal }) => dollars(locale, amount_paid_decimal)
+        cell: ({ amount_paid_decimal }) => usd(visit, amount_paid_decimal)
       }
     ], series)
   }</details>`

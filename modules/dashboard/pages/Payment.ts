@@ -53,7 +53,7 @@ const toneOfPayment = ({ status }: PaymentRow): Tone =>
 const stepsOfPayment = (visit: Visit, payment: PaymentRow, createdAt: number): ReadonlyArray<Step> => {
   const { story } = visit.texts.payments
   const { late_at, quote } = systemMetadataOf(payment)
-  const amount = tokenAmount(visit, payment.payer_amount_token, tokenOf(payment))
+  const amount = tokenAmount(payment.payer_amount_token, tokenOf(payment))
   const seenAt = late_at ?? quote?.priced_at ?? payment.confirmed_at ?? createdAt
   return [
     {
@@ -97,7 +97,7 @@ const stepsOf = (visit: Visit, { exceptions, invoice, payments, refunds }: Story
     ...refunds.map((refund): Step => ({
       at: refund.created_at,
       tone: "plain",
-      title: html`${story.refund} ${usd(visit, refund.amount_decimal)}`,
+      title: story.refund(usd(visit, refund.amount_decimal)),
       text: html`<a href="${visit.at(`refunds/${refund.id}`)}">${visit.texts.refunds.statuses[refund.status]}</a>`
     }))
   ]
@@ -124,7 +124,7 @@ const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentRow>> => {
     {
       title: fields.amount,
       isNumber: true,
-      cell: (payment) => tokenAmount(visit, payment.payer_amount_token, tokenOf(payment))
+      cell: (payment) => tokenAmount(payment.payer_amount_token, tokenOf(payment))
     },
     { title: fields.network, cell: ({ network }) => networkName(network) },
     { title: fields.worth, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },

@@ -4,6 +4,7 @@ import { html } from "../../../runtime/pages/Html.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import type { List } from "../service.ts"
+import { dollarsIn } from "./Dollars.ts"
 import { card, cursorOf, field, form, pager, select, table } from "./Elements.ts"
 import { exportCard, lastDays } from "./Exports.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
@@ -84,8 +85,9 @@ export const newInvoice: Page = {
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
       const [title, customer] = [sent.get("title") ?? "", sent.get("customer_id") ?? ""]
+      const amount = yield* dollarsIn(visit, sent, "amount_usd")
       const made = yield* visit.api.send<{ readonly invoice_id: string }>("POST", "/api/v1/invoices", {
-        amount_usd: (sent.get("amount_usd") ?? "").trim(),
+        amount_usd: amount ?? "",
         ...(title === "" ? {} : { invoice_title: title }),
         ...(customer === "" ? {} : { customer_id: customer })
       }, sent.get("form_key"))

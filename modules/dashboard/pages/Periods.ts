@@ -97,7 +97,7 @@ const flowTable = (visit: Visit, report: Report) => {
     ...flows.map((flow) => ({
       title: words.flows[flow],
       isNumber: true,
-      cell: (row: Report["wallets"][number]) => tokenAmount(visit, row[flow].token_amount, null)
+      cell: (row: Report["wallets"][number]) => tokenAmount(row[flow].token_amount, null)
     })),
     {
       title: words.chain,
@@ -105,7 +105,7 @@ const flowTable = (visit: Visit, report: Report) => {
       cell: ({ chain_balance: balance, chain_balance_reason: reason }) =>
         balance === null
           ? reason !== null && inWords(words.chainGaps, reason)
-          : tokenAmount(visit, balance.token_amount, null)
+          : tokenAmount(balance.token_amount, null)
     }
   ], report.wallets)
 }
@@ -155,7 +155,7 @@ export const periods: Page = {
                 {
                   title: fields.amount,
                   isNumber: true,
-                  cell: ({ token_amount }) => tokenAmount(visit, token_amount, null)
+                  cell: ({ token_amount }) => tokenAmount(token_amount, null)
                 }
               ], report.differences)
             )

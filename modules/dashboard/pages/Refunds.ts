@@ -2,9 +2,10 @@
 import { Effect } from "effect"
 import { attribute, type Html, html, webUrl } from "../../../runtime/pages/Html.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { maximumInvoiceAmount, parseUnits, usdMillis, usdWire } from "../../../schemas/Money.ts"
+import { maximumInvoiceAmount, usdMillis, usdWire } from "../../../schemas/Money.ts"
 import { networks } from "../../../schemas/Network.ts"
 import { type Refund, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
+import { millisIn } from "./Dollars.ts"
 import type { List } from "../service.ts"
 import {
   card,
@@ -46,9 +47,6 @@ type RefundRow = typeof Refund.Encoded
 
 const pageSize = 25
 
-/** Decimals of a dollar that the service counts: thousandths. */
-const usdDecimals = 3
-
 const toneOf = ({ status }: RefundRow): Tone =>
   status === "succeeded" ? "good" : status === "failed" ? "bad" : status === "canceled" || status === "expired"
     ? "plain"
@@ -69,7 +67,7 @@ const columns = (visit: Visit): ReadonlyArray<Column<RefundRow>> => {
       cell: ({ id }) => html`<a class="mono" href="${visit.at(`refunds/${id}`)}">${shortId(id)}</a>`
     },
     { title: fields.amount, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },
-    { title: fields.token, cell: ({ token_amount, token_symbol }) => tokenAmount(visit, token_amount, token_symbol) },
+    { title: fields.token, cell: ({ token_amount, token_symbol }) => tokenAmount(token_amount, token_symbol) },
     { title: fields.network, cell: ({ network }) => networkName(network) },
     {
       title: fields.to,
@@ -193,7 +191,7 @@ const refundScreen = (
 ): Screen => {
   const { fields, refunds: words, sections } = visit.texts
   return {
-    title: `${usd(visit, refund.amount_decimal)} ${words.back}`,
+    title: words.back(usd(visit, refund.amount_decimal)),
     trail: { text: sections.refunds, path: "refunds" },
     state: stateOf(visit, refund),
     acts: actsOf(visit, refund, approving),
@@ -206,7 +204,7 @@ const refundScreen = (
         facts([
           [fields.amount, usd(visit, refund.amount_decimal)],
           [words.fee, refund.fee === 0 ? null : usd(visit, refund.fee_decimal)],
-          [fields.token, tokenAmount(visit, refund.token_amount, refund.token_symbol)],
+          [fields.token, tokenAmount(refund.token_amount, refund.token_symbol)],
           [fields.network, networkName(refund.network)],
           [fields.to, refund.destination_address !== null && wholeAddress(refund.destination_address)],
           [fields.transaction, refund.tx_hash !== null && wholeAddress(refund.tx_hash)],
@@ -290,16 +288,15 @@ export const refund: Page = {
   }
 }
 
-/** Dollars as people type them, in usd_millis. */
-const readDollars = (text: string | null): Effect.Effect<number, PublicError> => {
-  const amount = parseUnits((text ?? "").trim().replace(/^\$/u, ""), usdDecimals)
-  return amount === undefined || amount === 0n || amount > maximumInvoiceAmount
-    ? Effect.fail(publicError("VALIDATION_ERROR", {
-      message: "Dollars with at most three decimals, for example 12.50",
-      param: "amount_usd"
-    }))
-    : Effect.succeed(usdWire(usdMillis(amount)))
-}
+/** The amount of a refund that is typed, in usd_millis: more than nothing, and no more than an invoice has. */
+const readDollars = (visit: Visit, sent: URLSearchParams): Effect.Effect<number, PublicError> =>
+  Effect.flatMap(
+    millisIn(visit, sent, "amount_usd"),
+    (millis = 0) =>
+      millis === 0 || BigInt(millis) > maximumInvoiceAmount
+        ? Effect.fail(publicError("VALIDATION_ERROR", { message: visit.texts.faults.dollars, param: "amount_usd" }))
+        : Effect.succeed(usdWire(usdMillis(BigInt(millis))))
+  )
 
 const modes = ["full", "overpaid", "remaining", "custom"] as const
 
@@ -367,7 +364,7 @@ export const newRefund: Page = {
       const created = yield* visit.api.send<RefundRow>("POST", "/api/v1/refunds", {
         invoice_id: invoiceId,
         amount_mode: mode,
-        ...(mode === "custom" ? { amount: yield* readDollars(sent.get("amount_usd")) } : {}),
+        ...(mode === "custom" ? { amount: yield* readDollars(visit, sent) } : {}),
         reason: sent.get("reason") ?? "",
         fee_bearer: sent.get("fee_bearer") ?? "",
         ...(where === "claim" ? { destination: "claim" } : {}),

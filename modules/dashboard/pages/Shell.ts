@@ -5,6 +5,7 @@ import { type Section, sectionOf } from "../rules.ts"
 import { note } from "./Elements.ts"
 import { icon } from "./Icons.ts"
 import type { Screen, Visit } from "./Page.ts"
+import { explain } from "./Refusal.ts"
 import type { NoticeName, Texts } from "./Texts.ts"
 
 /** What every document is sent with. */
@@ -120,7 +121,7 @@ const mainOf = (visit: Visit, screen: Screen): Html => {
   }<div class="head"><h1>${screen.title}</h1>${screen.state}${
     screen.acts !== undefined && html`<div class="acts">${screen.acts}</div>`
   }</div>${refusal === null && isNotice(texts, notice) && note("good", texts.notices[notice], "status")}${
-    refusal !== null && note("bad", refusal.error.message, "alert")
+    refusal !== null && note("bad", explain(texts, refusal.error), "alert")
   }${screen.body}</main>`
 }
 
@@ -154,5 +155,11 @@ export const plainPage = (texts: Texts, title: string, assets: Assets, body: Con
     signs
   )
 
-/** What is shown of a refusal: what happened and what to do. */
-export const refusalOf = (error: PublicError): Html => note("bad", error.message, "alert")
+/** What happened and what to do, in place of the page that was asked for. */
+export const refusalPage = (texts: Texts, assets: Assets, error: PublicError): string =>
+  plainPage(
+    texts,
+    error.status === 404 ? texts.errors.notFoundTitle : texts.errors.title,
+    assets,
+    note("bad", explain(texts, error), "alert")
+  )

@@ -2,6 +2,7 @@
 import { type Html, html, pathUrl } from "../../../runtime/pages/Html.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { note } from "./Elements.ts"
+import { explain } from "./Refusal.ts"
 import type { Texts } from "./Texts.ts"
 
 /** What the pages need to know. */
@@ -16,7 +17,7 @@ export interface SignInView {
   readonly nameAddress: string | null
 }
 
-const fault = ({ error }: SignInView) => error !== null && note("bad", error.message, "alert")
+const fault = ({ error, texts }: SignInView) => error !== null && note("bad", explain(texts, error), "alert")
 
 const next = ({ next: path }: SignInView) => html`<input type="hidden" name="next" value="${path}">`
 
@@ -88,7 +89,7 @@ export const invitationBody = (view: SignInView): Html => {
     pathUrl(`${base}/dashboard/invitation`)
   }" class="stack" data-link="1">
     <p>${team.joinText}</p>
-    <label class="f">${team.name}<input name="name" required maxlength="120" autocomplete="name"></label>
+    <label class="f">${team.name}<input name="name" required maxlength="100" autocomplete="name"></label>
     <label class="f">${signIn.token}<input name="token" required autocomplete="off" spellcheck="false"></label>
     <div class="row end"><button class="main">${team.join}</button></div>
   </form>`

@@ -72,7 +72,7 @@ const drawer = (visit: Visit, one: Case): Html => {
     html`${
       facts([
         [fields.amount, one.amount_decimal !== null && usd(visit, one.amount_decimal)],
-        [fields.received, tokenAmount(visit, one.token_amount, one.token?.symbol ?? null)],
+        [fields.received, tokenAmount(one.token_amount, one.token?.symbol ?? null)],
         [fields.network, one.network !== null && networkName(one.network)],
         [
           fields.transaction,

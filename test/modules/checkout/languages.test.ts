@@ -4,11 +4,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { acceptLanguage, languages, negotiate } from "../../../modules/checkout/pages/Languages.ts"
+import { languages, negotiate } from "../../../modules/checkout/pages/Languages.ts"
 import { joinSentences, type Texts } from "../../../modules/checkout/pages/Texts.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
 import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { ja } from "../../../modules/checkout/pages/texts/ja.ts"
+import { acceptLanguage } from "../../../runtime/pages/Languages.ts"
 
 type Key = keyof Texts
 

@@ -7,6 +7,7 @@ export const en = {
   ...toolTexts,
   ...signingTexts,
   locale: "en",
+  language: "English",
   direction: "ltr",
   skip: "Skip to content",
   menu: "Menu",
@@ -73,10 +74,18 @@ export const en = {
   },
   errors: {
     title: "This did not work",
-    notFoundTitle: "Not here",
+    notFoundTitle: "Not here"
+  },
+  faults: {
     foreignForm:
       "This form does not come from the dashboard at its own address. Open it there, as the service's publicUrl has it.",
-    signInAgain: "Your session has ended. Sign in to go on."
+    signInAgain: "Your session has ended. Sign in to go on.",
+    unknownForm: "This is not a form of the page. Load the page again.",
+    noPasskey: "The browser gave no passkey: press the button again.",
+    name: "Must be a name of 1 to 100 characters",
+    number: "Must be a whole number, such as 20",
+    dollars: "Must be dollars with at most two digits for cents, such as 12.50",
+    day: "Must be a day, such as 2026-12-31"
   },
   signIn: {
     title: "Sign in",
@@ -121,6 +130,12 @@ export const en = {
     used: "Last used",
     remove: "Remove",
     waits: "Moves no money on Live until",
+    pages: "Language and time",
+    language: "Language",
+    languageOfBrowser: "As the browser asks for",
+    timeZone: "Time zone",
+    pagesText: "For you alone. Days and months of the books, and exports, stay in UTC.",
+    savePages: "Save",
     recovery: "Recovery codes",
     recoveryText: "Ten codes for the day all your passkeys are lost. New ones end those you had.",
     makeCodes: "Make new codes",
@@ -236,7 +251,7 @@ export const en = {
       confirmed: "Confirmed",
       worth: (amount: string) => `worth ${amount}`,
       paid: "The invoice is paid",
-      refund: "Refund of"
+      refund: (amount: string) => `Refund of ${amount}`
     },
     linkText: "Whoever has this link can pay, and say where a refund goes. Send it to your customer only."
   },
@@ -272,14 +287,11 @@ export const en = {
     posterText: "A page to be printed, with the code and the address.",
     turnOff: "Turn off",
     turnOn: "Turn on",
-    statuses: { active: "On", inactive: "Off", expired: "Over", completed: "Paid as often as it may be" },
-    wrongNumber: "Must be a whole number, such as 20",
-    wrongDollars: "Must be dollars with at most two digits for cents, such as 12.50",
-    wrongDay: "Must be a day, such as 2026-12-31"
+    statuses: { active: "On", inactive: "Off", expired: "Over", completed: "Paid as often as it may be" }
   },
   refunds: {
     make: "Refund",
-    back: "back to the customer",
+    back: (amount: string) => `${amount} back to the customer`,
     create: "Create refund",
     approvals: "Approved by",
     cancel: "Cancel refund",

@@ -1,0 +1,180 @@
+/** French: the pages of developers and of settings. */
+import type { ToolTexts } from "../Texts.ts"
+
+export const toolTexts: ToolTexts = {
+  exports: {
+    title: "Exporter",
+    from: "Du",
+    until: "Au",
+    kinds: {
+      invoices: "Factures",
+      payments: "Paiements",
+      refunds: "Remboursements",
+      lots: "Entrées avec leur valeur",
+      koinly: "Koinly",
+      "balance-transactions": "Mouvements",
+      journal: "Journal comptable"
+    }
+  },
+  webhooks: {
+    none: "Personne n’est encore averti.",
+    add: "Ajouter un point de terminaison",
+    added: "Le point de terminaison est ajouté",
+    rotated: "Un nouveau secret",
+    secretText:
+      "Ce secret n’est affiché qu’une fois. Confiez-le à votre boutique, qui vérifie les signatures avec lui\u202f; le précédent reste valable un jour.",
+    url: "Adresse",
+    urlHint: "https public, sans mot de passe dans l’adresse",
+    events: "Événements",
+    description: "Texte d’accompagnement",
+    event: "Événement",
+    answer: "Réponse",
+    millis: "Millisecondes",
+    tries: "Tentatives",
+    nextTry: "Prochaine tentative",
+    attempt: (number) => `Tentative ${number}`,
+    error: "Erreur",
+    deliveries: "Livraisons",
+    sendAgain: "Envoyer de nouveau",
+    sendExample: "Envoyer un exemple",
+    rotate: "Changer le secret",
+    disable: "Désactiver",
+    enable: "Activer",
+    endpointStates: { enabled: "Actif", disabled: "Désactivé" },
+    deliveryStates: {
+      pending: "En attente",
+      delivering: "En cours d’envoi",
+      succeeded: "Livrée",
+      retrying: "Échouée, nouvel essai prévu",
+      failed: "Échouée",
+      canceled: "Annulée"
+    }
+  },
+  events: { type: "Nature", about: "Concerne", waiting: "Webhooks en attente" },
+  keys: {
+    make: "Créer une clé",
+    made: "La clé est créée",
+    secretText: "La clé n’est affichée qu’une fois. Enregistrez-la là où votre serveur la lit, et nulle part ailleurs.",
+    name: "Nom",
+    key: "Clé",
+    permissions: "Ce qu’elle permet",
+    lastUsed: "Dernière utilisation",
+    roll: "Remplacer",
+    revoke: "Révoquer",
+    scope: "Portée",
+    scopes: { merchant: "Tout le compte", commerce: "Données de commerce seulement" },
+    permissionTexts: {
+      read: "Tout lire",
+      write: "Tout modifier, sauf ce qui envoie de l’argent",
+      refund: "Créer des remboursements et des lots, que des personnes approuvent"
+    },
+    states: {
+      active: "En service",
+      rotating: "Remplacée, se termine bientôt",
+      expired: "Expirée",
+      revoked: "Révoquée"
+    }
+  },
+  settings: {
+    tokensKeep: "Les pages de paiement ouvertes gardent ce qu’elles ont proposé.",
+    policies: {
+      accept_all: "Tout jeton est accepté, sauf ceux qui sont désactivés",
+      selective: "Seuls les jetons choisis sont acceptés",
+      accept_none: "Aucun jeton n’est accepté"
+    },
+    accepted: "Accepté",
+    blocked: "Désactivé",
+    accept: "Accepter",
+    block: "Désactiver",
+    noWallets: "Aucun portefeuille de réception\u202f: personne ne peut vous payer sur un réseau réel.",
+    families: {
+      evm: "Ethereum et réseaux apparentés",
+      solana: "Solana",
+      ton: "TON",
+      sui: "Sui",
+      cardano: "Cardano"
+    },
+    kind: "Nature",
+    value: "Partie publique",
+    nextIndex: "Prochaine adresse",
+    highestIndex: "Adresse payée la plus haute",
+    compare: "Ouvrez votre portefeuille\u202f: ces adresses correspondent-elles\u202f?",
+    name: "Nom sur la page de paiement",
+    accent: "Couleur",
+    accentHint: "Comme #2a4fd8\u202f; un texte blanc doit y être lisible",
+    supportEmail: "Adresse pour l’aide",
+    save: "Enregistrer",
+    means: "Ce que cela signifie",
+    head: "Bloc le plus récent"
+  },
+  limits: {
+    inForce: "En vigueur",
+    pending: "Plafonds plus élevés en attente",
+    none: "Aucun plafond",
+    raising:
+      "Un plafond plus bas vaut aussitôt. Un plafond plus élevé attend un autre propriétaire ou administrateur, s’il y en a un, puis 24 heures.",
+    names: {
+      auto_approve_limit: "Une personne approuve seule, jusqu’à",
+      auto_approve_limit_day: "Tout ce qu’une personne approuve seule en un jour (UTC), au plus",
+      payout_limit_batch: "Un lot de versements, au plus",
+      payout_limit_day: "Tous les versements d’un jour (UTC), au plus"
+    },
+    hints: {
+      auto_approve_limit: "En dollars. Au-delà, il faut deux personnes, si deux peuvent approuver",
+      auto_approve_limit_day:
+        "En dollars, pour tous les remboursements et versements réunis. Au-delà, il faut deux personnes, si deux peuvent approuver",
+      payout_limit_batch: "En dollars. Vide\u202f: aucun plafond",
+      payout_limit_day: "En dollars. Vide\u202f: aucun plafond"
+    },
+    save: "Enregistrer"
+  },
+  pending: {
+    wallet: (family) => `${family}\u202f: un autre portefeuille est en attente`,
+    needsApproval:
+      "Ce n’est pas en vigueur. Un autre propriétaire ou administrateur doit l’approuver\u202f; 24 heures plus tard, cela entre en vigueur.",
+    waits: "Ce n’est pas encore en vigueur. Cela entre en vigueur tout seul, sauf si quelqu’un l’annule.",
+    proposedBy: "Souhaité par",
+    proposedAt: "Depuis",
+    approvedBy: "Approuvé par",
+    inForceFrom: "En vigueur à partir du",
+    approve: "Approuver cette modification",
+    cancel: "Annuler cette modification"
+  },
+  found: {
+    title: "Recherche",
+    nothing: (text) => `Aucun résultat pour “${text}”.`,
+    hint: "Le numéro d’une facture ou sa fin, une transaction, une adresse, un montant comme 49.99, ou un client.",
+    kind: "Quoi",
+    matched: "Trouvé par"
+  },
+  team: {
+    members: "Membres",
+    alone: "Vous êtes seul ici. Invitez une deuxième personne, pour que l’argent ne sorte qu’à deux.",
+    name: "Nom",
+    email: "Adresse e-mail",
+    emailHint: "Rien n’y est envoyé\u202f: vous donnez le lien vous-même",
+    role: "Rôle",
+    joined: "Depuis",
+    change: "Modifier",
+    remove: "Retirer",
+    removeText: "La personne est déconnectée aussitôt et a besoin d’une nouvelle invitation pour revenir.",
+    removeNow: "Oui, retirer",
+    invite: "Inviter une personne",
+    invited: "L’invitation est créée",
+    invitedText:
+      "Donnez vous-même ce lien à la personne. Il sert une fois, dans les sept jours, et n’est affiché qu’une fois.",
+    invitations: "Invitations en cours",
+    revoke: "Révoquer",
+    invitationStates: {
+      waiting: "En attente d’un deuxième propriétaire",
+      open: "Ouverte",
+      accepted: "Acceptée",
+      revoked: "Révoquée",
+      expired: "Expirée"
+    },
+    joinTitle: "Rejoindre l’équipe",
+    joinText: "Dites sous quel nom les autres vous connaissent. Vous êtes ensuite connecté.",
+    join: "Rejoindre"
+  },
+  audit: { who: "Qui", what: "Quoi", action: "Acte", change: "Modification", show: "Afficher", hash: "Hachage" }
+}

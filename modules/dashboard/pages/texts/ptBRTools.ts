@@ -1,0 +1,175 @@
+/** Brazilian Portuguese: the pages of developers and of settings. */
+import type { ToolTexts } from "../Texts.ts"
+
+export const toolTexts: ToolTexts = {
+  exports: {
+    title: "Exportar",
+    from: "De",
+    until: "Até",
+    kinds: {
+      invoices: "Faturas",
+      payments: "Pagamentos",
+      refunds: "Reembolsos",
+      lots: "Entradas com seu valor",
+      koinly: "Koinly",
+      "balance-transactions": "Movimentos",
+      journal: "Diário"
+    }
+  },
+  webhooks: {
+    none: "Ninguém é avisado ainda.",
+    add: "Adicionar um endpoint",
+    added: "O endpoint foi adicionado",
+    rotated: "Um novo segredo",
+    secretText:
+      "Este segredo é mostrado só desta vez. Guarde-o na sua loja, que confere as assinaturas com ele; o anterior ainda vale por um dia.",
+    url: "Endereço",
+    urlHint: "https público, sem senha no endereço",
+    events: "Eventos",
+    description: "Descrição",
+    event: "Evento",
+    answer: "Resposta",
+    millis: "Milissegundos",
+    tries: "Tentativas",
+    nextTry: "Próxima tentativa",
+    attempt: (number) => `Tentativa ${number}`,
+    error: "Erro",
+    deliveries: "Entregas",
+    sendAgain: "Enviar de novo",
+    sendExample: "Enviar um exemplo",
+    rotate: "Trocar o segredo",
+    disable: "Desativar",
+    enable: "Ativar",
+    endpointStates: { enabled: "Ativado", disabled: "Desativado" },
+    deliveryStates: {
+      pending: "Aguardando",
+      delivering: "Sendo enviada",
+      succeeded: "Entregue",
+      retrying: "Falhou, nova tentativa prevista",
+      failed: "Falhou",
+      canceled: "Cancelada"
+    }
+  },
+  events: { type: "Tipo", about: "Sobre", waiting: "Webhooks em espera" },
+  keys: {
+    make: "Criar uma chave",
+    made: "A chave foi criada",
+    secretText: "A chave é mostrada só desta vez. Guarde-a onde seu servidor a lê, e em nenhum outro lugar.",
+    name: "Nome",
+    key: "Chave",
+    permissions: "O que ela pode fazer",
+    lastUsed: "Último uso",
+    roll: "Substituir",
+    revoke: "Revogar",
+    scope: "Escopo",
+    scopes: { merchant: "A conta inteira", commerce: "Somente dados de comércio" },
+    permissionTexts: {
+      read: "Ler tudo",
+      write: "Alterar tudo, menos o que envia dinheiro",
+      refund: "Criar reembolsos e lotes, que pessoas aprovam"
+    },
+    states: { active: "Em uso", rotating: "Substituída, termina em breve", expired: "Expirada", revoked: "Revogada" }
+  },
+  settings: {
+    tokensKeep: "As páginas de pagamento abertas mantêm o que ofereceram.",
+    policies: {
+      accept_all: "Todo token é aceito, menos os desativados",
+      selective: "Somente os tokens escolhidos são aceitos",
+      accept_none: "Nenhum token é aceito"
+    },
+    accepted: "Aceito",
+    blocked: "Desativado",
+    accept: "Aceitar",
+    block: "Desativar",
+    noWallets: "Ainda não há carteira de recebimento: ninguém pode pagar você em uma rede real.",
+    families: {
+      evm: "Ethereum e redes aparentadas",
+      solana: "Solana",
+      ton: "TON",
+      sui: "Sui",
+      cardano: "Cardano"
+    },
+    kind: "Tipo",
+    value: "Parte pública",
+    nextIndex: "Próximo endereço",
+    highestIndex: "Maior endereço com pagamento",
+    compare: "Abra sua carteira: estes endereços conferem?",
+    name: "Nome na página de pagamento",
+    accent: "Cor",
+    accentHint: "Como #2a4fd8; um texto branco sobre ela precisa ser legível",
+    supportEmail: "Endereço para ajuda",
+    save: "Salvar",
+    means: "O que significa",
+    head: "Bloco mais recente"
+  },
+  limits: {
+    inForce: "Em vigor",
+    pending: "Limites maiores em espera",
+    none: "Sem limite",
+    raising:
+      "Um limite menor vale na hora. Um maior espera outro proprietário ou administrador, se houver, e depois 24 horas.",
+    names: {
+      auto_approve_limit: "Uma pessoa aprova sozinha, até",
+      auto_approve_limit_day: "Tudo o que uma pessoa aprova sozinha em um dia (UTC), no máximo",
+      payout_limit_batch: "Um lote de pagamentos a terceiros, no máximo",
+      payout_limit_day: "Todos os pagamentos a terceiros de um dia (UTC), no máximo"
+    },
+    hints: {
+      auto_approve_limit: "Em dólares. Acima disso são necessárias duas pessoas, se duas puderem aprovar",
+      auto_approve_limit_day:
+        "Em dólares, de todos os reembolsos e pagamentos a terceiros juntos. Acima disso são necessárias duas pessoas, se duas puderem aprovar",
+      payout_limit_batch: "Em dólares. Vazio: sem limite",
+      payout_limit_day: "Em dólares. Vazio: sem limite"
+    },
+    save: "Salvar"
+  },
+  pending: {
+    wallet: (family) => `${family}: outra carteira em espera`,
+    needsApproval:
+      "Não está em vigor. Outro proprietário ou administrador precisa aprovar; 24 horas depois entra em vigor.",
+    waits: "Ainda não está em vigor. Entra em vigor sozinha, a menos que alguém cancele.",
+    proposedBy: "Pedido por",
+    proposedAt: "Desde",
+    approvedBy: "Aprovado por",
+    inForceFrom: "Em vigor a partir de",
+    approve: "Aprovar esta alteração",
+    cancel: "Cancelar esta alteração"
+  },
+  found: {
+    title: "Busca",
+    nothing: (text) => `Nada encontrado para “${text}”.`,
+    hint: "O número de uma fatura ou o fim dele, uma transação, um endereço, um valor como 49.99 ou um cliente.",
+    kind: "O quê",
+    matched: "Encontrado por"
+  },
+  team: {
+    members: "Membros",
+    alone: "Você está sozinho aqui. Convide uma segunda pessoa, para que o dinheiro só saia com duas.",
+    name: "Nome",
+    email: "E-mail",
+    emailHint: "Nada é enviado: você mesmo entrega o link",
+    role: "Função",
+    joined: "Desde",
+    change: "Alterar",
+    remove: "Remover",
+    removeText: "A sessão da pessoa termina na hora, e ela precisa de um novo convite para voltar.",
+    removeNow: "Sim, remover",
+    invite: "Convidar uma pessoa",
+    invited: "O convite foi criado",
+    invitedText:
+      "Entregue este link à pessoa você mesmo. Ele serve uma única vez, em até sete dias, e é mostrado só desta vez.",
+    invitations: "Convites",
+    revoke: "Revogar",
+    invitationStates: {
+      waiting: "Aguarda um segundo proprietário",
+      open: "Aberto",
+      accepted: "Aceito",
+      revoked: "Revogado",
+      expired: "Expirado"
+    },
+    joinTitle: "Entrar na equipe",
+    joinText: "Diga com que nome os outros conhecem você. Depois disso, sua sessão estará aberta.",
+    join: "Participar"
+  },
+  audit: { who: "Quem", what: "O quê", action: "Ação", change: "Alteração", show: "Mostrar", hash: "Hash" }
+}
