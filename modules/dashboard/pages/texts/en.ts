@@ -369,7 +369,8 @@ export const en = {
     close: (month: string) => `Close ${month}`,
     closedNext: (month: string) => `${month} is closed next.`,
     explained: "Every difference is explained.",
-    differences: (count: number, more: boolean) => more ? `Over ${count} differences` : `${count} differences`,
+    differences: (count: number, more: boolean) =>
+      more ? `Over ${count} differences` : count === 1 ? "1 difference" : `${count} differences`,
     differencesTitle: "Differences",
     cause: "Likely cause",
     causes: {
