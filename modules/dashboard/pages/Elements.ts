@@ -21,6 +21,14 @@ export const shortId = (id: string): string => `#${id.slice(-8)}`
 /** A long text of a chain, whole on demand: its first and last characters alone prove nothing. */
 export const shortHash = (text: string): string => text.length <= 16 ? text : `${text.slice(0, 6)}…${text.slice(-4)}`
 
+/** A word of the API, as programs read it. */
+export const apiWord = (word: string | null): Html | null =>
+  word === null ? null : html`<span class="mono" translate="no">${word}</span>`
+
+/** A sentence of the API, which says all in English. */
+export const apiText = (text: string | null): Html | null =>
+  text === null || text === "" ? null : html`<bdi lang="en" dir="ltr">${text}</bdi>`
+
 /** As people call a network; null where it is not known. */
 export const networkName = (network: Network | null): string | null =>
   network === null ? null : descriptorOf(network).label

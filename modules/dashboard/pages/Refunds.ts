@@ -8,13 +8,13 @@ import { type Refund, RefundReason, RefundStatus } from "../../../schemas/Refund
 import { millisIn } from "./Dollars.ts"
 import type { List } from "../service.ts"
 import {
+  apiWord,
   card,
   chip,
   type Column,
   cursorOf,
   facts,
   field,
-  foreign,
   form,
   networkName,
   note,
@@ -212,7 +212,7 @@ const refundScreen = (
             words.approvals,
             refund.approvals.length > 0 && approvers(visit, refund.approvals, names)
           ],
-          [words.failure, foreign(refund.failure_code)],
+          [words.failure, apiWord(refund.failure_code)],
           [fields.reason, words.reasons[refund.reason]],
           [
             fields.invoice,

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { List } from "../service.ts"
-import { card, shortId, table } from "./Elements.ts"
+import { apiWord, card, shortId, table } from "./Elements.ts"
 import type { Page } from "./Page.ts"
 
 interface Result {
@@ -46,8 +46,8 @@ export const search: Page = {
               title: fields.number,
               cell: (result) => html`<a href="${visit.at(pathOf(result))}">${shortId(result.id)}</a>`
             },
-            { title: words.kind, cell: ({ kind }) => kind },
-            { title: words.matched, cell: ({ matched }) => matched }
+            { title: words.kind, cell: ({ kind }) => apiWord(kind) },
+            { title: words.matched, cell: ({ matched }) => apiWord(matched) }
           ], found)
       )
     }

@@ -5,6 +5,8 @@ import type { Network } from "../../../schemas/Network.ts"
 import type { PendingChange } from "../../../schemas/PendingChange.ts"
 import type { List } from "../service.ts"
 import {
+  apiText,
+  apiWord,
   card,
   chip,
   cursorOf,
@@ -100,7 +102,7 @@ const walletFacts = (visit: Visit, wallet: WalletRow) => {
   const { fields, settings: words } = visit.texts
   return html`${
     facts([
-      [words.kind, wallet.kind],
+      [words.kind, apiWord(wallet.kind)],
       [words.value, html`<span class="mono wrap">${wallet.value_preview}</span>`],
       [words.nextIndex, wallet.next_index],
       [words.highestIndex, wallet.highest_used_index],
@@ -248,7 +250,7 @@ export const networks: Page = {
         table(sections.networks, [
           { title: fields.network, cell: ({ network }) => networkName(network) },
           { title: fields.state, cell: ({ condition, healthy }) => chip(healthy ? "good" : "bad", condition) },
-          { title: words.means, cell: ({ message }) => message },
+          { title: words.means, cell: ({ message }) => apiText(message) },
           { title: words.head, isNumber: true, cell: ({ head_height }) => head_height },
           { title: fields.time, cell: ({ head_time }) => timeOf(visit, head_time) }
         ], found.data)

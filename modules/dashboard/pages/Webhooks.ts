@@ -9,6 +9,7 @@ import {
 } from "../../../schemas/Webhook.ts"
 import type { List } from "../service.ts"
 import {
+  apiText,
   card,
   chip,
   type Column,
@@ -145,7 +146,7 @@ const deliveryCard = (visit: Visit, delivery: Delivery): Html => {
             [fields.time, timeOf(visit, ended_at)],
             [words.answer, response_status],
             [words.millis, latency_ms],
-            [words.error, foreign(error)]
+            [words.error, apiText(error)]
           ])
         }${response_body !== null && html`<pre tabindex="0">${response_body}</pre>`}`
       )

@@ -120,22 +120,29 @@ const same: Readonly<Record<string, ReadonlyArray<string>>> = {
     "webhooks.error"
   ],
   fr: [
+    "balances.type",
+    "events.type",
     "fields.note",
     "fields.transaction",
-    "lists.pages",
+    "links.description",
     "links.dollars",
+    "lists.pages",
     "menu",
     "payments.dollars",
     "refunds.dollars",
     "sections.webhooks",
     "signing.formats.safe",
-    "test"
+    "team.invitations",
+    "test",
+    "webhooks.description"
   ],
   ja: [],
   "pt-BR": [
+    "account.methods.link",
     "audit.hash",
     "balances.asset",
     "fields.token",
+    "links.link",
     "menu",
     "periods.hash",
     "sections.tokens",

@@ -50,7 +50,7 @@ export const ar: Texts = {
     webhooks: "خطافات الويب",
     events: "الأحداث",
     keys: "مفاتيح API",
-    tokens: "الرموز",
+    tokens: "العملات",
     wallets: "المحافظ",
     limits: "الحدود",
     branding: "الهوية البصرية",
@@ -126,9 +126,9 @@ export const ar: Texts = {
   signIn: {
     title: "تسجيل الدخول",
     hello: "دفعات متجركم والمبالغ المُعادة ودفاتره.",
-    againTitle: "هل ما زلتم أنتم؟",
+    againTitle: "هل هذا أنتم؟",
     againText:
-      "هذا يُخرج أموالًا أو يغيّر من يحق له ذلك. يُرجى إثبات أنكم من سجّل الدخول، ويسري الإثبات 5 دقائق. ثم الضغط مرة أخرى.",
+      "هذا يُخرج أموالًا أو يغيّر من يحق له ذلك. يُرجى إثبات أنكم من سجّل الدخول، ويسري الإثبات 5 دقائق. ثم يُرجى الضغط مرة أخرى.",
     again: "الإثبات بمفتاح مرور",
     back: "الرجوع دون إثبات",
     linkTitle: "تسجيل الدخول بالرابط",
@@ -219,7 +219,7 @@ export const ar: Texts = {
     until: "مفتوحة حتى",
     metadata: "بيانات وصفية",
     order: "الطلب",
-    token: "الرمز",
+    token: "العملة",
     reason: "السبب",
     to: "إلى"
   },
@@ -363,7 +363,7 @@ export const ar: Texts = {
       overpayment: "دُفع أكثر من المطلوب",
       late_payment: "وصلت متأخرة",
       underpayment: "دُفع أقل من المطلوب",
-      wrong_token: "دُفع برمز آخر",
+      wrong_token: "دُفع بعملة أخرى",
       order_cancelled: "أُلغي الطلب",
       order_failed: "فشل الطلب",
       duplicate: "دُفعت مرتين",
@@ -380,9 +380,9 @@ export const ar: Texts = {
     }
   },
   balances: {
-    byAsset: "حسب الرمز",
+    byAsset: "حسب العملة",
     inDollars: "بالدولار، عند الاستلام",
-    asset: "الرمز",
+    asset: "العملة",
     available: "لكم",
     pending: "غير نهائي بعد",
     refundPayable: "مستحق للإعادة",
@@ -400,7 +400,7 @@ export const ar: Texts = {
     close: (month) => `إقفال ${month}`,
     closedNext: (month) => `الشهر التالي للإقفال هو ${month}.`,
     explained: "جميع الفروق مفسَّرة.",
-    differences: (count, more) => more ? `أكثر من ذلك: ${differences(count)} معروضة` : differences(count),
+    differences: (count, more) => more ? `أكثر من ${count} فرق` : differences(count),
     differencesTitle: "الفروق",
     cause: "السبب المرجح",
     causes: {
@@ -411,12 +411,12 @@ export const ar: Texts = {
       reorg: "ألغته الشبكة",
       fee: "رسوم",
       dust: "أصغر من أن يُحسب",
-      unknown_token: "رمز غير وارد في أي قائمة",
+      unknown_token: "عملة غير واردة في أي قائمة",
       external_spend: "أُنفق من المحفظة مباشرة"
     },
     equation: "من الرصيد الافتتاحي إلى الختامي",
     empty: "لا توجد حركات في هذا الشهر.",
-    asset: "الرمز والشبكة",
+    asset: "العملة والشبكة",
     wallet: (name) => `المحفظة ${name}`,
     chain: "حسب الشبكة",
     chainGaps: {
@@ -508,7 +508,7 @@ export const ar: Texts = {
       late_payment: "وصلت متأخرة",
       overpaid: "أكثر من المطلوب",
       duplicate_payment: "دُفعت مرتين",
-      wrong_token: "رمز آخر",
+      wrong_token: "عملة أخرى",
       wrong_network: "شبكة أخرى",
       missing_memo: "المذكرة (Memo) ناقصة",
       reorged: "ألغتها الشبكة",

@@ -73,12 +73,12 @@ export const toolTexts: ToolTexts = {
   settings: {
     tokensKeep: "تحتفظ صفحات الدفع المفتوحة بما عرضته.",
     policies: {
-      accept_all: "تُقبل جميع الرموز ما عدا الموقوفة",
-      selective: "تُقبل الرموز المختارة فقط",
-      accept_none: "لا يُقبل أي رمز"
+      accept_all: "تُقبل جميع العملات ما عدا الموقوفة",
+      selective: "تُقبل العملات المختارة فقط",
+      accept_none: "لا تُقبل أي عملة"
     },
-    accepted: "مقبول",
-    blocked: "موقوف",
+    accepted: "مقبولة",
+    blocked: "موقوفة",
     accept: "قبول",
     block: "إيقاف",
     noWallets: "لا توجد محفظة استلام بعد: لا يمكن لأحد أن يدفع لكم على شبكة حقيقية.",

@@ -32,7 +32,7 @@ export const de: Texts = {
     collect: "Einsammeln",
     batches: "Sammelaufträge",
     balances: "Salden",
-    periods: "Zeiträume",
+    periods: "Perioden",
     webhooks: "Webhooks",
     events: "Ereignisse",
     keys: "API-Schlüssel",
@@ -302,7 +302,7 @@ export const de: Texts = {
     anyAmount: (minimum, maximum) => `${minimum} bis ${maximum}`,
     paid: "Bezahlt",
     paidOf: (count, maximum) => maximum === null ? `${count}` : `${count} von ${maximum}`,
-    paying: "Zahlen gerade",
+    paying: "Gerade beim Bezahlen",
     link: "Link",
     openPage: "Seite öffnen",
     code: "QR-Code",
@@ -329,7 +329,7 @@ export const de: Texts = {
     claimLinkText:
       "Wer diesen Link hat, sagt, wohin das Geld geht. Senden Sie ihn nur Ihrem Kunden. Er wird nur dieses eine Mal gezeigt.",
     fee: "Gebühr",
-    failure: "Warum sie scheiterte",
+    failure: "Warum sie fehlschlug",
     howMuch: "Wie viel?",
     dollars: "Dollar",
     dollarsHint: "Nur wenn Sie einen eigenen Betrag zurückgeben",
@@ -358,7 +358,7 @@ export const de: Texts = {
       underpayment: "Es wurde zu wenig gezahlt",
       wrong_token: "Es wurde ein anderer Token gezahlt",
       order_cancelled: "Die Bestellung wurde storniert",
-      order_failed: "Die Bestellung scheiterte",
+      order_failed: "Die Bestellung ist fehlgeschlagen",
       duplicate: "Es wurde doppelt gezahlt",
       other: "Ein anderer Grund"
     },
@@ -367,7 +367,7 @@ export const de: Texts = {
       pending_approval: "Wartet auf Freigabe",
       processing: "Unterwegs",
       succeeded: "Erledigt",
-      failed: "Gescheitert",
+      failed: "Fehlgeschlagen",
       canceled: "Storniert",
       expired: "Abgelaufen"
     }
@@ -376,7 +376,7 @@ export const de: Texts = {
     byAsset: "Nach Token",
     inDollars: "In Dollar, zum Zeitpunkt des Eingangs",
     asset: "Token",
-    available: "Ihres",
+    available: "Ihr Guthaben",
     pending: "Noch nicht endgültig",
     refundPayable: "Als Erstattung geschuldet",
     suspense: "Wartet auf eine Entscheidung",
@@ -478,7 +478,7 @@ export const de: Texts = {
       seen: "Erkannt",
       paid: "Bezahlt",
       mismatch: "Anders als signiert",
-      released: "Freigestellt"
+      released: "Wieder frei"
     },
     partStates: {
       ready: "Bereit zum Signieren",
@@ -486,7 +486,7 @@ export const de: Texts = {
       seen: "Erkannt",
       paid: "Erledigt",
       lapsed: "Kann nicht mehr signiert werden",
-      released: "Durch eine Erklärung freigestellt",
+      released: "Durch eine Erklärung wieder frei",
       mismatch: "Anders als signiert"
     }
   },
@@ -508,7 +508,7 @@ export const de: Texts = {
       reorged: "Vom Netzwerk rückgängig gemacht",
       below_dust: "Zu klein, um zu zählen",
       screened: "Von der Prüfung angehalten",
-      settlement_failed: "Abrechnung gescheitert",
+      settlement_failed: "Abrechnung fehlgeschlagen",
       expiry_unseen: "Einen Tag lang nicht erkannt",
       unmatched_payment: "Gehört zu keiner Rechnung",
       duplicate_payout: "Doppelt ausgezahlt",

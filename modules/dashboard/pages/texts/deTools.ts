@@ -45,8 +45,8 @@ export const toolTexts: ToolTexts = {
       pending: "Wartet",
       delivering: "Wird gesendet",
       succeeded: "Zugestellt",
-      retrying: "Gescheitert, wird wiederholt",
-      failed: "Gescheitert",
+      retrying: "Fehlgeschlagen, wird wiederholt",
+      failed: "Fehlgeschlagen",
       canceled: "Abgebrochen"
     }
   },

@@ -58,7 +58,7 @@ export const es: Texts = {
     invoice_created: "La factura está abierta. Envíe el enlace a su cliente.",
     invoice_canceled: "La factura está anulada. Ya nadie puede pagarla.",
     exception_resolved: "Decidido. La página de su cliente ya lo indica.",
-    exception_left: "Sin cambios. Nada cambia para su cliente.",
+    exception_left: "Se deja como está. Nada cambia para su cliente.",
     refund_created: "El reembolso está creado.",
     passkey_added: "La llave de acceso está añadida. Inicie sesión con ella a partir de ahora.",
     approved: "Aprobado.",
@@ -383,7 +383,7 @@ export const es: Texts = {
     pending: "Aún no definitivo",
     refundPayable: "Reembolsos por pagar",
     suspense: "Espera una decisión",
-    ignored: "Sin asignar por decisión",
+    ignored: "Dejado como está",
     chain: "En la red",
     newest: "Últimos movimientos",
     type: "Tipo",
@@ -528,7 +528,7 @@ export const es: Texts = {
       refund: "Se crea un reembolso y se pregunta a quien pagó adónde va, salvo que ya lo haya dicho.",
       credit: "Se queda con usted, a cuenta del cliente.",
       assign: "Paga la factura que usted indique.",
-      ignore: "No pasa nada más. En los libros queda como sin asignar por decisión."
+      ignore: "No pasa nada más. En los libros consta como dejado como está."
     },
     invoiceNumber: "Número de la factura"
   }

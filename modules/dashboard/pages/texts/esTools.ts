@@ -144,11 +144,11 @@ export const toolTexts: ToolTexts = {
   },
   team: {
     members: "Miembros",
-    alone: "Usted está solo aquí. Invite a una segunda persona, para que el dinero salga solo entre dos.",
+    alone: "Usted es la única persona aquí. Invite a una segunda persona, para que el dinero salga solo entre dos.",
     name: "Nombre",
     email: "Correo electrónico",
-    emailHint: "No se envía nada: usted mismo entrega el enlace",
-    role: "Función",
+    emailHint: "No se envía nada: usted entrega el enlace directamente",
+    role: "Rol",
     joined: "Desde",
     change: "Cambiar",
     remove: "Quitar",
@@ -157,7 +157,7 @@ export const toolTexts: ToolTexts = {
     invite: "Invitar a una persona",
     invited: "La invitación está creada",
     invitedText:
-      "Entregue este enlace a la persona usted mismo. Sirve una sola vez, en los próximos siete días, y se muestra solo esta vez.",
+      "Entregue usted este enlace directamente a la persona. Sirve una sola vez, en los próximos siete días, y se muestra solo esta vez.",
     invitations: "Invitaciones",
     revoke: "Revocar",
     invitationStates: {

@@ -94,7 +94,7 @@ export const fr: Texts = {
   refusals: {
     wrongField: "Une indication manque ou n’est pas correcte.",
     notFound: "Cela n’existe pas ici.",
-    notAllowed: "Vous n’y êtes pas autorisé, ou pas encore.",
+    notAllowed: "Cela ne vous est pas permis, ou pas encore.",
     signIn: "Ce lien, ce code, cette clé d’accès ou cette signature n’est pas valable ici, ou ne l’est plus.",
     otherPerson: "Une autre personne doit le faire.",
     notNow: "Ce n’est pas possible dans l’état actuel.",
@@ -160,7 +160,7 @@ export const fr: Texts = {
     language: "Langue",
     languageOfBrowser: "Celle que demande le navigateur",
     timeZone: "Fuseau horaire",
-    pagesText: "Pour vous seul. Les jours et les mois des comptes, ainsi que les exports, restent en UTC.",
+    pagesText: "Pour vous uniquement. Les jours et les mois des comptes, ainsi que les exports, restent en UTC.",
     savePages: "Enregistrer",
     recovery: "Codes de secours",
     recoveryText:
@@ -169,7 +169,7 @@ export const fr: Texts = {
     codes: "Codes de secours",
     codesText:
       "Ces codes ne sont affichés qu’une fois. Chacun vous connecte une fois, avec votre adresse e-mail. Gardez-les sur papier.",
-    sessions: "Où vous êtes connecté",
+    sessions: "Vos sessions ouvertes",
     method: "Par",
     methods: { passkey: "Clé d’accès", wallet: "Portefeuille", link: "Lien", recovery: "Code de secours" },
     here: "Ici",
@@ -287,7 +287,7 @@ export const fr: Texts = {
     newLink: "Nouveau lien de paiement",
     title: "Objet",
     titleHint: "Votre client le lit",
-    description: "Texte d’accompagnement",
+    description: "Description",
     dollars: "Dollars",
     dollarsHint: "Laissez vide si votre client choisit le montant",
     minimum: "Au moins, en dollars",
@@ -387,7 +387,7 @@ export const fr: Texts = {
     ignored: "Laissé en l’état",
     chain: "Sur le réseau",
     newest: "Derniers mouvements",
-    type: "Nature",
+    type: "Type",
     net: "Montant net"
   },
   periods: {
@@ -450,7 +450,7 @@ export const fr: Texts = {
       "Tous ceux qui sont approuvés et en cours, en un lot. Des personnes l’approuvent et votre portefeuille le signe.",
     from: "Portefeuille qui paie",
     fromHint: "Son adresse\u202f: il signe et paie les frais de réseau",
-    kind: "Nature",
+    kind: "Type",
     kinds: { refunds: "Remboursements", payouts: "Versements", collect: "Collecte" },
     lines: "Lignes",
     line: "Ligne",

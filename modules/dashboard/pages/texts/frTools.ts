@@ -26,7 +26,7 @@ export const toolTexts: ToolTexts = {
     url: "Adresse",
     urlHint: "https public, sans mot de passe dans l’adresse",
     events: "Événements",
-    description: "Texte d’accompagnement",
+    description: "Description",
     event: "Événement",
     answer: "Réponse",
     millis: "Millisecondes",
@@ -50,7 +50,7 @@ export const toolTexts: ToolTexts = {
       canceled: "Annulée"
     }
   },
-  events: { type: "Nature", about: "Concerne", waiting: "Webhooks en attente" },
+  events: { type: "Type", about: "Concerne", waiting: "Webhooks en attente" },
   keys: {
     make: "Créer une clé",
     made: "La clé est créée",
@@ -94,7 +94,7 @@ export const toolTexts: ToolTexts = {
       sui: "Sui",
       cardano: "Cardano"
     },
-    kind: "Nature",
+    kind: "Type",
     value: "Partie publique",
     nextIndex: "Prochaine adresse",
     highestIndex: "Adresse payée la plus haute",
@@ -149,7 +149,7 @@ export const toolTexts: ToolTexts = {
   },
   team: {
     members: "Membres",
-    alone: "Vous êtes seul ici. Invitez une deuxième personne, pour que l’argent ne sorte qu’à deux.",
+    alone: "Il n’y a que vous ici. Invitez une deuxième personne, pour que l’argent ne sorte qu’à deux.",
     name: "Nom",
     email: "Adresse e-mail",
     emailHint: "Rien n’y est envoyé\u202f: vous donnez le lien vous-même",
@@ -163,7 +163,7 @@ export const toolTexts: ToolTexts = {
     invited: "L’invitation est créée",
     invitedText:
       "Donnez vous-même ce lien à la personne. Il sert une fois, dans les sept jours, et n’est affiché qu’une fois.",
-    invitations: "Invitations en cours",
+    invitations: "Invitations",
     revoke: "Révoquer",
     invitationStates: {
       waiting: "En attente d’un deuxième propriétaire",
@@ -173,8 +173,8 @@ export const toolTexts: ToolTexts = {
       expired: "Expirée"
     },
     joinTitle: "Rejoindre l’équipe",
-    joinText: "Dites sous quel nom les autres vous connaissent. Vous êtes ensuite connecté.",
+    joinText: "Dites sous quel nom les autres vous connaissent. Votre session s’ouvre ensuite.",
     join: "Rejoindre"
   },
-  audit: { who: "Qui", what: "Quoi", action: "Acte", change: "Modification", show: "Afficher", hash: "Hachage" }
+  audit: { who: "Qui", what: "Quoi", action: "Action", change: "Modification", show: "Afficher", hash: "Hachage" }
 }

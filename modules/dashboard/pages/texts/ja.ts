@@ -170,7 +170,7 @@ export const ja: Texts = {
     sessions: "サインイン中の場所",
     method: "方法",
     methods: { passkey: "パスキー", wallet: "ウォレット", link: "リンク", recovery: "復旧コード" },
-    here: "この端末",
+    here: "現在のセッション",
     signedIn: "開始",
     end: "サインアウト",
     endAll: "すべての場所でサインアウト"

@@ -144,10 +144,10 @@ export const toolTexts: ToolTexts = {
   },
   team: {
     members: "Membros",
-    alone: "Você está sozinho aqui. Convide uma segunda pessoa, para que o dinheiro só saia com duas.",
+    alone: "Só há você aqui. Convide uma segunda pessoa, para que o dinheiro só saia com duas.",
     name: "Nome",
     email: "E-mail",
-    emailHint: "Nada é enviado: você mesmo entrega o link",
+    emailHint: "Nada é enviado: você entrega o link pessoalmente",
     role: "Função",
     joined: "Desde",
     change: "Alterar",
@@ -157,7 +157,7 @@ export const toolTexts: ToolTexts = {
     invite: "Convidar uma pessoa",
     invited: "O convite foi criado",
     invitedText:
-      "Entregue este link à pessoa você mesmo. Ele serve uma única vez, em até sete dias, e é mostrado só desta vez.",
+      "Entregue este link à pessoa pessoalmente. Ele serve uma única vez, em até sete dias, e é mostrado só desta vez.",
     invitations: "Convites",
     revoke: "Revogar",
     invitationStates: {

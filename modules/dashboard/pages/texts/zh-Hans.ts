@@ -436,7 +436,7 @@ export const zhHans: Texts = {
     from: "付款钱包",
     fromHint: "其地址：由它签名并支付网络费用",
     kind: "类型",
-    kinds: { refunds: "退款", payouts: "付款给他人", collect: "归集" },
+    kinds: { refunds: "退款", payouts: "对外付款", collect: "归集" },
     lines: "明细",
     line: "明细行",
     parts: "分批",

@@ -20,8 +20,8 @@ export const toolTexts: ToolTexts = {
     none: "还没有通知任何人。",
     add: "添加端点",
     added: "端点已添加",
-    rotated: "新密钥",
-    secretText: "此密钥仅显示这一次。请保存在您的店铺系统中，用于验证签名；旧密钥在一天内仍然有效。",
+    rotated: "新签名密钥",
+    secretText: "此签名密钥仅显示这一次。请保存在您的店铺系统中，用于验证签名；旧密钥在一天内仍然有效。",
     url: "地址",
     urlHint: "公开的 https 地址，其中不含密码",
     events: "事件",
@@ -36,7 +36,7 @@ export const toolTexts: ToolTexts = {
     deliveries: "投递",
     sendAgain: "重新发送",
     sendExample: "发送示例",
-    rotate: "更换密钥",
+    rotate: "更换签名密钥",
     disable: "停用",
     enable: "启用",
     endpointStates: { enabled: "已启用", disabled: "已停用" },
@@ -109,12 +109,12 @@ export const toolTexts: ToolTexts = {
     names: {
       auto_approve_limit: "一人单独批准的上限",
       auto_approve_limit_day: "一人一天（UTC）单独批准的合计上限",
-      payout_limit_batch: "单个付款批次的上限",
-      payout_limit_day: "一天（UTC）付款的合计上限"
+      payout_limit_batch: "单个对外付款批次的上限",
+      payout_limit_day: "一天（UTC）对外付款的合计上限"
     },
     hints: {
       auto_approve_limit: "以美元计。超出时，若有两人可以批准，则须两人批准",
-      auto_approve_limit_day: "以美元计，退款与付款合计。超出时，若有两人可以批准，则须两人批准",
+      auto_approve_limit_day: "以美元计，退款与对外付款合计。超出时，若有两人可以批准，则须两人批准",
       payout_limit_batch: "以美元计。留空表示无限额",
       payout_limit_day: "以美元计。留空表示无限额"
     },
