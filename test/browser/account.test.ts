@@ -128,6 +128,39 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a 
       }
     }).pipe(Effect.scoped))
 
+  it.effect("is read from right to left where its person chose Arabic, and back again", () =>
+    Effect.gen(function*() {
+      const { link } = yield* Dashboard
+      for (const visitor of [{ theme: "light", width: 1280 }, { theme: "dark", width: 390 }] as const) {
+        const { page } = yield* openPage(yield* openContext({ ...visitor, bypassCSP: true }))
+        const address = yield* link
+        yield* Effect.promise(async () => {
+          await page.goto(address)
+          await page.getByRole("button", { name: "Continue" }).click()
+          await page.getByRole("link", { name: "Your account" }).click()
+          await page.getByLabel("Language").selectOption({ label: "العربية" })
+          await page.getByLabel("Time zone").selectOption("Asia/Riyadh")
+          await page.getByRole("button", { name: "Save", exact: true }).click()
+          await page.getByRole("heading", { name: "حسابكم" }).waitFor()
+          assert.strictEqual(await page.locator("html").getAttribute("dir"), "rtl")
+          for (const path of ["account", "", "payments/new", "limits", "periods"]) {
+            await page.goto(page.url().replace(/(devnet)(\/.*)?$/, `$1/${path}`).replace(/\/$/, ""))
+            assert.deepStrictEqual(await axeViolations(page), [], path)
+            assert.strictEqual(await overflow(page), 0, path)
+            assert.deepStrictEqual(await smallTargets(page), [], path)
+          }
+          if (visitor.width > 1_000) {
+            const menu = await page.getByRole("navigation").first().boundingBox()
+            assert.isAbove(menu!.x, visitor.width / 2, "the menu begins the line")
+          }
+          await page.goto(page.url().replace(/periods$/, "account"))
+          await page.getByLabel("اللغة").selectOption("en")
+          await page.getByRole("button", { name: "حفظ", exact: true }).click()
+          await page.getByRole("heading", { name: "Your account" }).waitFor()
+        })
+      }
+    }).pipe(Effect.scoped))
+
   it.effect("is signed in to by a wallet that is linked, and by no other", () =>
     Effect.gen(function*() {
       const { account, url } = yield* Dashboard

@@ -1,6 +1,7 @@
 /** The words of the dashboard. A language is an object of {@link Texts} in `texts/`, with the sections of `texts/en.ts`. */
 import type { Language } from "../../../schemas/Languages.ts"
 import type { en } from "./texts/en.ts"
+import type { accountTexts } from "./texts/enAccount.ts"
 import type { signingTexts } from "./texts/enSigning.ts"
 import type { toolTexts } from "./texts/enTools.ts"
 
@@ -46,6 +47,7 @@ export type Texts = Words<Omit<typeof en, "locale" | "direction">> & {
 }
 
 /** The parts of {@link Texts} that have a file of their own. */
+export type AccountTexts = Words<typeof accountTexts>
 export type ToolTexts = Words<typeof toolTexts>
 export type SigningTexts = Words<typeof signingTexts>
 

@@ -82,7 +82,8 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("payment links 
           [{ maximum_payments: "many" }, "whole number"],
           [{ minimum_amount: "1.005" }, "two digits for cents"],
           [{ expires_at: "31.12.2099" }, "such as 2026-12-31"],
-          [{ amount_usd: "a lot" }, "amount_usd is in dollars"]
+          [{ amount_usd: "a lot" }, "two digits for cents"],
+          [{ amount_usd: "1.000" }, "two digits for cents"]
         ] as const
       ) {
         const refused = yield* send(service, owner, `${home}/links/new`, {

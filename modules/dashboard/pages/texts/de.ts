@@ -1,6 +1,7 @@
 /** German. */
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
+import { accountTexts } from "./deAccount.ts"
 import { signingTexts } from "./deSigning.ts"
 import { toolTexts } from "./deTools.ts"
 
@@ -8,6 +9,7 @@ const payments = plural("de", { one: "# Zahlung", other: "# Zahlungen" })
 const differences = plural("de", { one: "# Differenz", other: "# Differenzen" })
 
 export const de: Texts = {
+  ...accountTexts,
   ...toolTexts,
   ...signingTexts,
   locale: "de",
@@ -109,72 +111,6 @@ export const de: Texts = {
     wait: "Das war zu viel auf einmal. Warten Sie kurz und versuchen Sie es noch einmal.",
     unavailable: "Das ist gerade nicht verfügbar. Versuchen Sie es in Kürze noch einmal.",
     other: "Der Dienst hat es abgelehnt."
-  },
-  signIn: {
-    title: "Anmelden",
-    hello: "Die Zahlungen, Erstattungen und Bücher Ihres Shops.",
-    againTitle: "Sind Sie es noch?",
-    againText:
-      "Damit geht Geld hinaus, oder es ändert sich, wer das darf. Weisen Sie nach, dass Sie noch dieselbe Person sind; das gilt 5 Minuten. Drücken Sie danach noch einmal.",
-    again: "Mit einem Passkey nachweisen",
-    back: "Zurück, ohne Nachweis",
-    linkTitle: "Mit Ihrem Link anmelden",
-    linkText: "Der Link meldet eine Person einmal an, binnen zehn Minuten, nachdem er erstellt wurde.",
-    token: "Token des Links",
-    go: "Weiter",
-    passkey: "Mit einem Passkey anmelden",
-    wallets: "Wallets in diesem Browser",
-    wallet: {
-      pay: "Mit {wallet} anmelden",
-      asking: "Bestätigen Sie in {wallet}. Es wird ein Text signiert, nichts wird gesendet oder ausgegeben.",
-      declined: "Sie haben in {wallet} abgelehnt.",
-      busy: "{wallet} fragt schon. Öffnen Sie die Wallet und antworten Sie dort.",
-      locked: "{wallet} ist gesperrt. Öffnen Sie die Wallet und drücken Sie noch einmal.",
-      unknown: "{wallet} konnte nicht signieren. Versuchen Sie es noch einmal oder melden Sie sich anders an."
-    },
-    recovery: "Passkey verloren?",
-    email: "E-Mail-Adresse",
-    code: "Wiederherstellungscode",
-    useCode: "Mit dem Code anmelden",
-    byAddress: (url) =>
-      `Passkeys funktionieren nicht unter einer Adresse aus Zahlen. Öffnen Sie stattdessen ${url} oder nehmen Sie einen Link.`,
-    needsScript:
-      "Die Anmeldung mit Passkey oder Wallet braucht ein Skript, das dieser Browser nicht ausführt. Nehmen Sie einen Link."
-  },
-  account: {
-    title: "Ihr Konto",
-    passkeys: "Passkeys",
-    passkeysText:
-      "Ein Passkey meldet Sie mit Fingerabdruck, Gesicht oder Gerätecode an, und nur auf dieser Website. Halten Sie zwei bereit.",
-    passkeyName: "Name des neuen Passkeys",
-    passkeyHint: "Nach dem Gerät, auf dem er liegt, zum Beispiel Laptop",
-    addPasskey: "Passkey hinzufügen",
-    needsScript: "Einen Passkey hinzuzufügen braucht ein Skript, das dieser Browser nicht ausführt.",
-    name: "Name",
-    added: "Hinzugefügt",
-    used: "Zuletzt verwendet",
-    remove: "Entfernen",
-    waits: "Bewegt auf Live kein Geld bis",
-    pages: "Sprache und Zeit",
-    language: "Sprache",
-    languageOfBrowser: "Wie der Browser es verlangt",
-    timeZone: "Zeitzone",
-    pagesText: "Nur für Sie. Tage und Monate der Bücher sowie Exporte bleiben in UTC.",
-    savePages: "Speichern",
-    recovery: "Wiederherstellungscodes",
-    recoveryText:
-      "Zehn Codes für den Tag, an dem alle Ihre Passkeys verloren sind. Neue machen die bisherigen ungültig.",
-    makeCodes: "Neue Codes erstellen",
-    codes: "Wiederherstellungscodes",
-    codesText:
-      "Diese Codes werden nur dieses eine Mal gezeigt. Jeder meldet Sie einmal an, zusammen mit Ihrer E-Mail-Adresse. Bewahren Sie sie auf Papier auf.",
-    sessions: "Wo Sie angemeldet sind",
-    method: "Womit",
-    methods: { passkey: "Passkey", wallet: "Wallet", link: "Link", recovery: "Wiederherstellungscode" },
-    here: "Hier",
-    signedIn: "Seit",
-    end: "Abmelden",
-    endAll: "Überall abmelden"
   },
   lists: {
     nothing: "Nichts gefunden.",

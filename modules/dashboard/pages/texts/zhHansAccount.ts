@@ -1,0 +1,65 @@
+/** Simplified Chinese: signing in, and what a person has for itself. */
+import type { AccountTexts } from "../Texts.ts"
+
+export const accountTexts: AccountTexts = {
+  signIn: {
+    title: "登录",
+    hello: "查看店铺的付款、退款和账簿。",
+    againTitle: "请确认是您本人",
+    againText: "此操作会转出资金，或更改谁可以转出资金。请证明您就是登录的本人，证明在 5 分钟内有效。之后请再按一次。",
+    again: "使用通行密钥证明",
+    back: "不证明，返回",
+    linkTitle: "使用链接登录",
+    linkText: "该链接在创建后十分钟内可供一人登录一次。",
+    token: "链接令牌",
+    go: "继续",
+    passkey: "使用通行密钥登录",
+    wallets: "此浏览器中的钱包",
+    wallet: {
+      pay: "使用 {wallet} 登录",
+      asking: "请在 {wallet} 中确认。仅对一段文字签名，不会发送或花费任何资金。",
+      declined: "您已在 {wallet} 中拒绝。",
+      busy: "{wallet} 已在等待确认。请打开并在其中操作。",
+      locked: "{wallet} 已锁定。请先打开，然后再按一次。",
+      unknown: "{wallet} 无法签名。请重试，或用其他方式登录。"
+    },
+    recovery: "丢失了通行密钥？",
+    email: "电子邮箱",
+    code: "恢复代码",
+    useCode: "使用恢复代码",
+    byAddress: (url) => `通行密钥无法在数字地址上使用。请改为打开 ${url}，或使用链接。`,
+    needsScript: "使用通行密钥或钱包登录需要脚本，而此浏览器未运行脚本。请使用链接。"
+  },
+  account: {
+    title: "您的账户",
+    passkeys: "通行密钥",
+    passkeysText: "通行密钥让您通过指纹、面容或设备密码登录，且仅限本网站。请准备两个。",
+    passkeyName: "新通行密钥的名称",
+    passkeyHint: "保存它的设备名称，例如笔记本电脑",
+    addPasskey: "添加通行密钥",
+    needsScript: "添加通行密钥需要脚本，而此浏览器未运行脚本。",
+    name: "名称",
+    added: "添加时间",
+    used: "最近使用",
+    remove: "移除",
+    waits: "在正式环境中可转出资金的时间：",
+    pages: "语言与时间",
+    language: "语言",
+    languageOfBrowser: "跟随浏览器",
+    timeZone: "时区",
+    pagesText: "仅对您本人生效。账簿的日和月以及导出文件仍使用 UTC。",
+    savePages: "保存",
+    recovery: "恢复代码",
+    recoveryText: "十个代码，供所有通行密钥都丢失时使用。生成新代码后，原有代码失效。",
+    makeCodes: "生成新代码",
+    codes: "恢复代码",
+    codesText: "这些代码仅显示这一次。每个代码配合您的电子邮箱可登录一次。请抄写在纸上保管。",
+    sessions: "您已登录的位置",
+    method: "方式",
+    methods: { passkey: "通行密钥", wallet: "钱包", link: "链接", recovery: "恢复代码" },
+    here: "当前",
+    signedIn: "登录时间",
+    end: "退出登录",
+    endAll: "全部退出登录"
+  }
+}
