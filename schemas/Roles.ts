@@ -56,7 +56,7 @@ const rolesByRight = {
   "team:write": ["owner"],
   /** The whole audit log; everybody else reads what they did. */
   "audit:read": ["owner", "admin", "accountant"],
-  /** One's own sessions, passkeys and wallets. */
+  /** One's own sessions, passkeys, wallets, language and time zone. */
   "account:write": everybody
 } as const satisfies Readonly<Record<string, ReadonlyArray<Role>>>
 
