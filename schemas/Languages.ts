@@ -12,8 +12,7 @@ const zonePattern = /^[A-Z][A-Za-z0-9_+-]{1,19}(?:\/[A-Z][A-Za-z0-9_+-]{1,29}){0
 export const isTimeZone = (name: string): boolean => {
   if (!zonePattern.test(name)) return false
   try {
-    new Intl.DateTimeFormat("en", { timeZone: name })
-    return true
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== ""
   } catch {
     return false
   }

@@ -53,6 +53,9 @@ const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, 
   parts: ["a", "b", "c"].flatMap((name) => parts[name] === undefined ? [] : [parts[name]])
 })
 
+const languageOf = ({ headers }: HttpServerRequest.HttpServerRequest, chosen: Language | null): Texts =>
+  textsFor(chosen, headers["accept-language"])
+
 /** Reads what the address of somebody who is signed in names. */
 const makeOpen = Effect.gen(function*() {
   const { base, nameAddressFor } = yield* Frames
@@ -137,10 +140,7 @@ const makeVisits = Effect.gen(function*() {
     return frames.send(request, text, visit.refusal === null ? 200 : statusOf(visit.refusal.error.code))
   }
 
-  const show = (
-    request: HttpServerRequest.HttpServerRequest,
-    { found, visit }: Opened
-  ) =>
+  const show = (request: HttpServerRequest.HttpServerRequest, { found, visit }: Opened) =>
     Effect.map(found.page.render(visit), (screen) =>
       screen.goTo === undefined
         ? send(request, visit, screen)
@@ -166,14 +166,9 @@ const makeVisits = Effect.gen(function*() {
     return yield* errorOf({ body: JSON.parse(responseText(response) ?? "{}"), headers: response.headers })
   })
 
-  const toSignIn = (url: string): Response =>
-    frames.seeOther(withQuery(`${base}/dashboard/signin`, { next: `${base}${url}` }))
-
-  const toProof = (url: string): Response =>
-    frames.seeOther(withQuery(`${base}/dashboard/signin/again`, { next: `${base}${url}` }))
-
-  const languageOf = ({ headers }: HttpServerRequest.HttpServerRequest, chosen: Language | null): Texts =>
-    textsFor(chosen, headers["accept-language"])
+  /** Leads to who asks for a proof, and from there back. */
+  const toPage = (path: "signin" | "signin/again", url: string): Response =>
+    frames.seeOther(withQuery(`${base}/dashboard/${path}`, { next: `${base}${url}` }))
 
   /** Answers whoever is signed in, refusals too in the person's language; who is not, is led to the sign-in. */
   const answerTo = Effect.fnUntraced(function*<Needs>(
@@ -185,7 +180,7 @@ const makeVisits = Effect.gen(function*() {
     const session = token === undefined || token === "" ? null : yield* sessions.find(token)
     if (session === null) {
       yield* rateLimiter.address(request, "page")
-      return toSignIn(request.url)
+      return toPage("signin", request.url)
     }
     const texts = languageOf(request, session.language)
     return yield* open(request, session, texts, addressOf(params)).pipe(
@@ -217,7 +212,7 @@ const makeVisits = Effect.gen(function*() {
       // What the form said is asked for again: nothing of it is kept on the way there and back.
       onFailure: (error) =>
         error.code === "FRESH_PROOF_REQUIRED"
-          ? Effect.succeed(toProof(request.url))
+          ? Effect.succeed(toPage("signin/again", request.url))
           : show(request, { found, visit: { ...visit, refusal: { error, form } } })
     })
     return yield* rateLimiter.credential(visit.caller, answer)
