@@ -42,7 +42,10 @@ interface Opened {
   readonly found: FoundPage
 }
 
-const builtPaths: ReadonlySet<string> = new Set(pages.map(({ path }) => path))
+const isThere = (page: Page, environment: Environment): boolean => (page.environment ?? environment) === environment
+
+const builtPaths = (environment: Environment): ReadonlySet<string> =>
+  new Set(pages.filter((page) => isThere(page, environment)).map(({ path }) => path))
 
 const isEnvironment = (text: string): text is Environment =>
   (Environment.literals as ReadonlyArray<string>).includes(text)
@@ -77,7 +80,8 @@ const makeOpen = Effect.gen(function*() {
     const grant = membership === undefined ? null : yield* sessions.grantOf(session, membership.merchantId)
     if (
       membership === undefined || grant === null || found === null || !isEnvironment(environment)
-      || !environments.includes(environment) || !localCalls.serves(found.page.route)
+      || !environments.includes(environment) || !isThere(found.page, environment)
+      || !localCalls.serves(found.page.route)
     ) return yield* publicError("NOT_FOUND")
     const caller = { ...grant, environment }
     const { requestId } = yield* RequestInfo
@@ -133,7 +137,7 @@ const makeVisits = Effect.gen(function*() {
       ? fragment(visit, screen)
       : renderPage(visit, screen, {
         assets: frames.assets,
-        sections: sectionsFor(builtPaths, visit.may, visit.serves),
+        sections: sectionsFor(builtPaths(visit.environment), visit.may, visit.serves),
         elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
         signOut: pathUrl(`${base}/dashboard/signout`)
       })

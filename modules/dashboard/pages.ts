@@ -15,6 +15,7 @@ import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
 import { search } from "./pages/Search.ts"
 import { audit, brandingSettings, networks, tokens, wallets } from "./pages/Settings.ts"
+import { simulator } from "./pages/Simulator.ts"
 import { team } from "./pages/Team.ts"
 import { todo } from "./pages/Todo.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
@@ -42,6 +43,7 @@ export const pages: ReadonlyArray<Page> = [
   events,
   event,
   keys,
+  simulator,
   tokens,
   wallets,
   brandingSettings,

@@ -31,6 +31,7 @@ export type SectionName =
   | "team"
   | "audit"
   | "networks"
+  | "simulator"
 
 const section = (
   name: SectionName,
@@ -53,6 +54,7 @@ export const sections: ReadonlyArray<Section> = [
   section("webhooks", "developers", "webhooks:read", "/api/v1/webhooks"),
   section("events", "developers", "payments:read", "/api/v1/events"),
   section("keys", "developers", "keys:read", "/api/v1/api-keys"),
+  section("simulator", "developers", "invoices:write", "/api/v1/devnet/clock/advance"),
   section("tokens", "settings", "payments:read", "/api/v1/merchant/tokens"),
   section("wallets", "settings", "payments:read", "/api/v1/merchant/wallets"),
   section("limits", "settings", "payments:read", "/api/v1/merchant/settings"),

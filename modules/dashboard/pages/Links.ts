@@ -8,6 +8,7 @@ import type { List } from "../service.ts"
 import { card, chip, cursorOf, facts, field, foreign, form, pager, table, timeOf, type Tone, usd } from "./Elements.ts"
 import { dollarsIn, millisIn } from "./Dollars.ts"
 import type { Page, Visit } from "./Page.ts"
+import { sentCount, sentText, wrongField } from "./SentFields.ts"
 
 interface LinkRow {
   readonly id: string
@@ -81,19 +82,6 @@ export const links: Page = {
   })
 }
 
-/** What a field of the form was sent with, without spaces around it. */
-const sentText = (sent: URLSearchParams, name: string): string => (sent.get(name) ?? "").trim()
-
-const wrong = (param: string, message: string): PublicError => publicError("VALIDATION_ERROR", { message, param })
-
-const countIn = (visit: Visit, sent: URLSearchParams, name: string): Effect.Effect<number | undefined, PublicError> => {
-  const text = sentText(sent, name)
-  if (text === "") return Effect.succeed(undefined)
-  return /^\d{1,7}$/.test(text)
-    ? Effect.succeed(Number.parseInt(text, 10))
-    : Effect.fail(wrong(name, visit.texts.faults.number))
-}
-
 const secondsPerDay = 86_400
 
 /** The first second after a day. */
@@ -106,7 +94,7 @@ const endOfDayIn = (
   if (text === "") return Effect.succeed(undefined)
   const start = /^\d{4}-\d{2}-\d{2}$/.test(text) ? readTime(text) : undefined
   return start === undefined
-    ? Effect.fail(wrong(name, visit.texts.faults.day))
+    ? Effect.fail(wrongField(name, visit.texts.faults.day))
     : Effect.succeed(start + secondsPerDay)
 }
 
@@ -145,7 +133,7 @@ export const newLink: Page = {
       const amount = yield* dollarsIn(visit, sent, "amount_usd")
       const minimum = yield* millisIn(visit, sent, "minimum_amount")
       const maximum = yield* millisIn(visit, sent, "maximum_amount")
-      const times = yield* countIn(visit, sent, "maximum_payments")
+      const times = yield* sentCount(visit, sent, "maximum_payments")
       const until = yield* endOfDayIn(visit, sent, "expires_at")
       const made = yield* visit.api.send<LinkRow>("POST", "/api/v1/payment-links", {
         title: sentText(sent, "title"),

@@ -8,6 +8,7 @@ import { barChart } from "./Chart.ts"
 import { card, networkName, table, usd } from "./Elements.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
 import type { Page, Visit } from "./Page.ts"
+import { firstPayment } from "./Simulator.ts"
 
 /** What `GET /api/v1/metrics` answers, as far as it is shown. */
 interface Metrics {
@@ -134,7 +135,7 @@ export const overview: Page = {
         card(
           words.newest,
           newest.data.length === 0
-            ? html`<p>${words.empty}</p>`
+            ? html`<p>${words.empty}</p>${firstPayment(visit)}`
             : table(words.newest, invoiceColumns(visit), newest.data),
           html`<a href="${at("payments")}">${words.allPayments}</a>`
         )

@@ -105,6 +105,8 @@ export interface Page {
   readonly right: Right
   /** The route of the API that it stands on: without it there is no such page. */
   readonly route: `/api/${string}`
+  /** Where alone there is such a page; absent: everywhere. */
+  readonly environment?: Environment
   readonly render: (visit: Visit) => Effect.Effect<Screen, PublicError>
   /** Of a page that is a file: which call of the API answers it. */
   readonly file?: (visit: Visit) => { readonly path: `/api/${string}`; readonly query: Query }

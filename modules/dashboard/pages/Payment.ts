@@ -14,6 +14,7 @@ import {
   foreign,
   form,
   networkName,
+  pathOf,
   shortHash,
   shortId,
   table,
@@ -24,6 +25,7 @@ import {
 } from "./Elements.ts"
 import { type InvoiceRow, purposeOf, stateChip, tokenOf } from "./InvoiceRows.ts"
 import type { Page, Visit } from "./Page.ts"
+import { advanceClock, maySimulate, simulate, simulatorCard } from "./Simulator.ts"
 
 type PaymentRow = typeof Payment.Encoded
 type ExceptionRow = typeof Exception.Encoded
@@ -159,8 +161,9 @@ const actsOf = (visit: Visit, { hasAll, invoice, payments, refunds }: Story) => 
   const link = webUrl(paymentUrl ?? null)
   const isOpen = status === "unpaid" || status === "underpaid"
   return html`${
-    link !== null && isOpen && html`<a class="button" href="${link}" rel="noreferrer">${words.openPage}</a>`
-  }${
+    maySimulate(visit) && visit.query.get("simulate") !== "open"
+    && html`<a class="button" href="${visit.at(pathOf(visit), { simulate: "open" })}">${visit.texts.simulator.open}</a>`
+  }${link !== null && isOpen && html`<a class="button" href="${link}" rel="noreferrer">${words.openPage}</a>`}${
     visit.may("invoices:write") && status === "unpaid" &&
     form(visit, "cancel", html`<button class="danger">${words.cancel}</button>`)
   }${
@@ -195,6 +198,8 @@ export const payment: Page = {
       hasAll: !payments.has_more && refunds?.has_more !== true
     }
     const purpose = purposeOf(invoice)
+    const isSimulated = maySimulate(visit) && visit.query.get("simulate") === "open"
+    const simulatorOfInvoice = isSimulated ? yield* simulatorCard(visit) : null
     const { fields, payments: words } = texts
     return {
       title: `${usd(visit, invoice.amount_decimal)} ${purpose ?? shortId(invoice.id)}`,
@@ -202,9 +207,9 @@ export const payment: Page = {
       state: stateChip(texts, invoice),
       acts: actsOf(visit, story),
       follows: ["invoice.*", "invoice_payment.*", "exception.*"],
-      body: html`<div class="cols">${card(words.happened, timeline(visit, stepsOf(visit, story)))}<div class="stack">${
-        card(words.money, moneyOf(visit, story))
-      }${
+      body: html`${simulatorOfInvoice}<div class="cols">${
+        card(words.happened, timeline(visit, stepsOf(visit, story)))
+      }<div class="stack">${card(words.money, moneyOf(visit, story))}${
         card(
           words.facts,
           facts([
@@ -233,6 +238,8 @@ export const payment: Page = {
     }
   }),
   actions: {
+    simulate,
+    advance: advanceClock((visit) => ({ path: pathOf(visit), query: { simulate: "open" } })),
     cancel: Effect.fnUntraced(function*(visit, sent) {
       const id = visit.params["id"] ?? ""
       yield* visit.api.send(

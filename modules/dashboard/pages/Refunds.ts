@@ -41,6 +41,7 @@ import {
 } from "./Approving.ts"
 import { approverNames, approvers, type Names } from "./Approvers.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
+import { refundOutcomes, simulateRefund } from "./Simulator.ts"
 import type { NoticeName } from "./Texts.ts"
 
 type RefundRow = typeof Refund.Encoded
@@ -113,11 +114,12 @@ const isToApprove = (visit: Visit, { approvals, destination_address: to, status 
   visit.may("refunds:approve") && status === "pending_approval" && to !== null
   && !hasApproved(approvals, visit.caller.credential)
 
-const actsOf = (visit: Visit, { id, status }: RefundRow, approving: ApprovalPrompt | null): Html => {
+const actsOf = (visit: Visit, refund: RefundRow, approving: ApprovalPrompt | null): Html => {
+  const { id, status } = refund
   const { refunds: words } = visit.texts
   const button = (action: string, text: string, kind: "danger" | null) =>
     form(visit, action, html`<button${attribute("class", kind)}>${text}</button>`, visit.at(`refunds/${id}`))
-  return html`${
+  return html`${refundOutcomes(visit, refund)}${
     visit.may("refunds:create") && status === "awaiting_destination" && button("claim_link", words.claimLink, null)
   }${
     visit.may("refunds:create") && (status === "awaiting_destination" || status === "pending_approval")
@@ -267,6 +269,7 @@ export const refund: Page = {
     approve: act("approve", ({ status }) => approvalNotice(status)),
     cancel: act("cancel", () => "refund_canceled"),
     retry: act("retry", () => "saved"),
+    simulate: simulateRefund,
     claim_link: Effect.fnUntraced(function*(visit, sent) {
       const made = yield* visit.api.send<RefundRow>(
         "POST",

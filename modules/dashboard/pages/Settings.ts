@@ -24,7 +24,8 @@ import {
 import type { Page, Visit } from "./Page.ts"
 import { pendingCard } from "./Pending.ts"
 
-interface TokenRow {
+/** A token as the merchant's list has it. */
+export interface TokenRow {
   readonly id: number
   readonly token_symbol: string
   readonly token_name: string

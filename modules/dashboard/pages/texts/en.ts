@@ -40,7 +40,8 @@ export const en = {
     branding: "Branding",
     team: "Team",
     audit: "Audit log",
-    networks: "Networks"
+    networks: "Networks",
+    simulator: "Simulator"
   },
   roles: {
     owner: "Owner",
@@ -72,7 +73,9 @@ export const en = {
     link_made: "The payment link is open. Copy it, or print the poster.",
     link_off: "The payment link is off. Open invoices of it can still be paid.",
     link_on: "The payment link is on again.",
-    hash_told: "We look there. The network decides what was paid."
+    hash_told: "We look there. The network decides what was paid.",
+    simulated: "Simulated. Webhooks and the payment page hear of it as of real money.",
+    clock_moved: "Your clock is moved. What was due in that time has come due."
   },
   errors: {
     title: "This did not work",

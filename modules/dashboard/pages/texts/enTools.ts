@@ -169,5 +169,55 @@ export const toolTexts = {
     joinText: "Say how the others know you. You are signed in afterwards.",
     join: "Join"
   },
-  audit: { who: "Who", what: "What", action: "Did", change: "Change", show: "Show", hash: "Hash" }
+  audit: { who: "Who", what: "What", action: "Did", change: "Change", show: "Show", hash: "Hash" },
+  simulator: {
+    title: "Simulator",
+    text: "Play money. Each button tells one fact to the rules that real money goes through.",
+    open: "Simulate",
+    close: "Close",
+    route: "Token",
+    anyRoute: "The one the page shows, or USDC on Base",
+    dollars: "Dollars",
+    dollarsHint: "Leave it empty for what is missing",
+    blocks: "Blocks on top of it",
+    blocksHint: "Leave it empty for as many as it needs. 0: seen only",
+    groups: {
+      transfers: "A transfer comes",
+      mistakes: "A transfer goes wrong",
+      blocks: "The newest transfer, on the network",
+      ends: "The end, and the way to you"
+    },
+    actions: {
+      pay: "Pay",
+      partial: "Pay half",
+      overpay: "Pay a tenth too much",
+      late: "Pay after the end",
+      wrong_token: "Another token",
+      wrong_network: "Another network",
+      missing_memo: "No memo",
+      unmatched: "Before the invoice",
+      duplicate: "Pay twice",
+      dust: "Too small to count",
+      confirm: "Confirm",
+      reorg: "Move to another block",
+      drop: "Take it off the network",
+      expire: "End the invoice",
+      settle: "Settle",
+      fail_settlement: "Fail to settle"
+    },
+    outcomes: { succeeded: "Simulate: paid out", failed: "Simulate: failed" },
+    clock: "Clock",
+    clockText: "Moves your Test clock forward: invoices end and waiting deliveries come due. There is no way back.",
+    hours: (hours: number) => hours === 1 ? "1 hour later" : `${hours} hours later`,
+    payTitle: "A first payment",
+    payText: "Opens an invoice and pays it, so that you see all that follows.",
+    pay: "Simulate a payment",
+    invoiceTitle: "Simulated payment",
+    networks: "Networks that fail",
+    networksText: "For your own Test invoices only, until the service is started again.",
+    modes: { down: "Down", lagging: "Late blocks", ok: "As it is" },
+    newest: "Newest payments",
+    newestText: "Open one to pay part of it, pay it twice, or let the network undo it.",
+    noButton: "Press one of the buttons of this page"
+  }
 } as const
