@@ -43,7 +43,7 @@ export class LocalCalls extends Context.Service<LocalCalls, {
     call: LocalCall
   ) => Effect.Effect<HttpServerResponse.HttpServerResponse, never, Scope.Scope>
   /** Whether a loaded module has routes at a path, its parameters as `{name}`. */
-  readonly serves: (path: `/api/${string}`) => boolean
+  readonly serves: (path: `/${string}`) => boolean
 }>()("tillwire/runtime/LocalCalls") {}
 
 /** The callers of requests that were made here. Nobody outside can make one: the request itself is the key. */

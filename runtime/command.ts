@@ -13,7 +13,7 @@ import { randomUUID } from "node:crypto"
 import { boot, resolveSettings, ServiceInfo } from "./boot.ts"
 import { processNumberVariable } from "./boot/HttpProcesses.ts"
 import { apisOf, distinctPlugins } from "./boot/Kernel.ts"
-import { loginLink, type LoginRequest } from "./boot/LoginLink.ts"
+import { loginLink, type LoginRequest, mayPrintLink } from "./boot/LoginLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import { type StopReason, watchStops } from "./boot/Stops.ts"
 import { monotonicMillis } from "./Clock.ts"
@@ -47,6 +47,9 @@ interface Command {
   readonly file: string
   readonly login: LoginRequest
 }
+
+/** The first owner of the merchant that a first start makes. */
+const demoMerchant: LoginRequest = { merchantId: 1, member: undefined }
 
 const commands = ["check", "schema", "openapi", "login", "help"] as const
 
@@ -93,7 +96,8 @@ const line = (label: string, text: string): string => `  ${label.padEnd(10)} ${t
 const banner = (
   config: LoadedConfig,
   { dataDirectory, internalUrl, url }: ServiceInfo["Service"],
-  millis: number
+  millis: number,
+  signInLink: string | null
 ): string =>
   [
     "",
@@ -104,6 +108,7 @@ const banner = (
     ),
     line("Internal", `${internalUrl}   (RPC, metrics, health)`),
     line("Data", dataDirectory),
+    ...(signInLink === null ? [] : [line("Sign in", `${signInLink}   (once, within 10 minutes)`)]),
     ""
   ].join("\n")
 
@@ -118,6 +123,19 @@ const printLink = (config: LoadedConfig, request: LoginRequest) =>
     resolveSettings(config, "none"),
     (settings) => Effect.provideService(loginLink(request), Settings, settings)
   )
+
+/**
+ * The link by which whoever started a devnet in a terminal opens the dashboard as the demo merchant's first owner. It
+ * signs in, so it stands on the terminal and in no log. Null: there is no dashboard or no such merchant, others reach
+ * the service, or it moves real money.
+ */
+const linkForBanner = (config: LoadedConfig, { internalUrl, url }: ServiceInfo["Service"]) =>
+  mayPrintLink({ environments: config.settings.environments, publicUrl: url }) && "dashboard" in pagesOf(config, url)
+    ? Effect.flatMap(
+      resolveSettings(config, "none"),
+      (settings) => Effect.provideService(loginLink(demoMerchant, internalUrl), Settings, settings)
+    ).pipe(Effect.catch(() => Effect.succeed(null)))
+    : Effect.succeed(null)
 
 /** From here to the end of the process: the first cause counts. */
 const stops = watchStops(process.env["_"])
@@ -172,10 +190,13 @@ const start = (config: LoadedConfig) =>
       const running = yield* ServiceInfo
       const millis = (yield* Clock.currentTimeMillis) - started
       if (processNumber !== undefined) yield* Effect.logInfo("an HTTP process serves", { start_ms: millis })
-      else if (process.stdout.isTTY) yield* Console.log(banner(config, running, millis))
-      else {yield* Effect.logInfo("ready").pipe(
+      else if (process.stdout.isTTY) {
+        yield* Console.log(banner(config, running, millis, yield* linkForBanner(config, running)))
+      } else {
+        yield* Effect.logInfo("ready").pipe(
           Effect.annotateLogs({ ...running, ...pagesOf(config, running.url), start_ms: millis })
-        )}
+        )
+      }
       const guard = yield* StoreGuard
       return yield* guard.awaitLoss
     })

@@ -4,6 +4,7 @@ import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { prefersHtml } from "../../runtime/http/Accept.ts"
 import { type Asset, immutable, makeAsset, revalidate, serve } from "../../runtime/http/Asset.ts"
 import { ErrorPages } from "../../runtime/Http.ts"
+import { LocalCalls } from "../../runtime/LocalCalls.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import { Health } from "../../runtime/Telemetry.ts"
 import { type ErrorCode, errorCodes, publicError } from "../../schemas/Errors.ts"
@@ -67,6 +68,7 @@ export const handlers = Operations.group(
     const keysPath = Pages.keysPathOf(environments, `${dataDirectory}/${demoKeysFile}`, process.cwd())
     const drawings = yield* ErrorPages
     const health = yield* Health
+    const localCalls = yield* LocalCalls
     const repo = yield* Repo.make
 
     const style = yield* Effect.flatMap(repo.stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
@@ -193,7 +195,14 @@ export const handlers = Operations.group(
           const { status } = yield* health.report
           const text = fullPage(
             "A crypto payments service",
-            Pages.homeMain({ publicUrl, environments, status, apiVersion, keysPath })
+            Pages.homeMain({
+              publicUrl,
+              environments,
+              status,
+              apiVersion,
+              keysPath,
+              hasDashboard: localCalls.serves("/dashboard")
+            })
           )
           return HttpServerResponse.text(text, {
             contentType: html,

@@ -330,6 +330,7 @@ export interface Home {
   readonly status: keyof typeof conditions
   readonly apiVersion: string
   readonly keysPath: string | null
+  readonly hasDashboard: boolean
 }
 
 /**
@@ -374,19 +375,22 @@ curl -s ${publicUrl}/api/v1/invoices -H "x-api-key: $KEY" -H "Idempotency-Key: $
   | node -p 'JSON.parse(require("fs").readFileSync(0)).payment_url'`
 
 /** The page at `/`. */
-export const homeMain = ({ apiVersion, environments, keysPath, publicUrl, status }: Home): string =>
+export const homeMain = ({ apiVersion, environments, hasDashboard, keysPath, publicUrl, status }: Home): string =>
   `<h1>Tillwire</h1>
 <p>A crypto payments service: invoices in US dollars, paid in tokens, straight to the merchant's own wallet.</p>
 <p class="status">${conditions[status]} It serves ${environments.map((name) => environmentNames[name]).join(" and ")},
-API version ${escape(apiVersion)}. <a href="/health/ready">Details of its health</a></p>
+API version ${escape(apiVersion)}.</p>
 <h2>Where to go on</h2>
-<ul>
+<ul>${
+    hasDashboard ? `\n<li><a href="/dashboard">Dashboard</a>: sign in, and do your shop's work in the browser</li>` : ""
+  }
 <li><a href="/docs/guides/quickstart">Quickstart</a>: from nothing to a paid invoice in two minutes</li>
-<li><a href="/docs/guides/shop">Run your shop</a>: the dashboard, for people who write no programs</li>
+<li><a href="/docs/guides/shop">Run your shop</a>: how the dashboard is used, for people who write no programs</li>
 <li><a href="/docs/guides">Guides</a>: webhooks, the payment page, going live</li>
 <li><a href="/docs">API reference</a>: every call with its fields and examples</li>
 <li><a href="/docs/reference">Rules</a>: what holds behind the calls, with every limit</li>
 <li><a href="/docs/errors">Errors</a>: what causes each, and what to do</li>
+<li><a href="/health/ready">Health</a>: whether each part works, for monitors and people</li>
 </ul>${
     environments.includes("devnet")
       ? `

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import { Rpc, RpcClient, RpcGroup } from "effect/rpc"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, MerchantId } from "../../schemas/Ids.ts"
+import { isLocalPage } from "../../schemas/Web.ts"
 import { printHost } from "./Listener.ts"
 import { Settings } from "../Settings.ts"
 import * as Client from "../rpc/Client.ts"
@@ -30,10 +31,18 @@ export class LoginFailed extends Schema.TaggedError<LoginFailed>()("LoginFailed"
   }
 }
 
-/** The link, good once within 10 minutes. */
-export const loginLink = Effect.fnUntraced(function*({ member, merchantId }: LoginRequest) {
+/**
+ * Whether a start may print such a link by itself: it opens play money only, and for whoever sits at the machine, at an
+ * address that no other machine reaches.
+ */
+export const mayPrintLink = (
+  { environments, publicUrl }: Pick<Settings["Service"], "environments" | "publicUrl">
+): boolean => !environments.includes("mainnet") && isLocalPage(publicUrl)
+
+/** The link, good once within 10 minutes. `internalUrl`: of the running service, else as the settings have it. */
+export const loginLink = Effect.fnUntraced(function*({ member, merchantId }: LoginRequest, internalUrl?: string) {
   const { rpc } = yield* Settings
-  const url = `http://${printHost(rpc.host)}:${rpc.port}`
+  const url = internalUrl ?? `http://${printHost(rpc.host)}:${rpc.port}`
   const token = yield* rpcToken
   const call = Effect.gen(function*() {
     const client = yield* RpcClient.make(LoginRpc)
