@@ -15,7 +15,7 @@ import {
 import { Settings } from "./Settings.ts"
 
 /** One purpose, one HKDF label: a key for one is useless for another. */
-export type SecretLabel = "session" | "pepper" | "webhook" | "jwt" | "reply" | "personal" | "mail"
+export type SecretLabel = "session" | "pepper" | "webhook" | "jwt" | "reply" | "personal" | "mail" | "receipt"
 
 /** A derived 32-byte key; `id` (0 to 255, a hash of the master) tells which master it came from. */
 export interface DerivedKey {
@@ -42,7 +42,7 @@ const tagBytes = 16
 /** Name of the devnet key file in the data directory. */
 export const masterFile = "master.key"
 
-const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply", "personal", "mail"]
+const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply", "personal", "mail", "receipt"]
 
 /** The masters cannot be used: what is wrong and what to do. Never holds a key. */
 export class SecretsError extends Schema.TaggedError<SecretsError>()("SecretsError", { reason: Schema.String }) {

@@ -23,6 +23,15 @@ const refusals = [
 export class CheckoutGroup extends HttpApiGroup.make("checkout").add(
   HttpApiEndpoint.get("page", "/pay/:id", { params, success: html, error: errors("wrapped", ...refusals) }),
   HttpApiEndpoint.get("state", "/pay/:id/state", { params, success: html, error: errors("wrapped", ...refusals) }),
+  /** Behind a token of its own (modules/docs/reference/payment-page.md#receipts). */
+  HttpApiEndpoint.get("receipt", "/pay/:id/receipt", {
+    params,
+    success: html,
+    error: errors(
+      "wrapped",
+      ...["CREDENTIAL_NOT_ALLOWED", "NOT_FOUND", "RATE_LIMIT_EXCEEDED", "SERVICE_UNAVAILABLE"] as const
+    )
+  }),
   HttpApiEndpoint.post("act", "/pay/:id", {
     params,
     success: html,

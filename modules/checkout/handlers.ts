@@ -32,6 +32,7 @@ import {
   stateTag
 } from "./pages/PageRequest.ts"
 import { makeClaimScript } from "./handlers/Claims.ts"
+import { makeReceipt } from "./handlers/Receipts.ts"
 import { island } from "./repo.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
@@ -195,6 +196,8 @@ export const handlers = Operations.group(
     const assets = { script: `${responses.base}/assets/${scriptName}`, style: { css }, languages }
     yield* errorPages.register("/pay", renderErrorPage(responses, assets))
 
+    const receipt = yield* makeReceipt(responses)
+
     /** All that a screen is drawn from, and the headers it goes under. */
     const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
       const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
@@ -232,6 +235,7 @@ export const handlers = Operations.group(
             : htmlResponse(visit.request, fragment(view, texts), taggedHeaders)
         })
       )
+      .handle("receipt", ({ params: { id } }) => receipt(id))
       .handle(
         "act",
         Effect.fnUntraced(function*({ params: { id } }) {

@@ -11,6 +11,7 @@ import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../paym
 import { MerchantSettings } from "../settings/plugin.ts"
 import { Checkout } from "./service.ts"
 import { Claims } from "./service/Claims.ts"
+import { Receipts } from "./service/Receipts.ts"
 import { CheckoutApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
 import { claimHandlers } from "./handlers/Claims.ts"
@@ -38,6 +39,7 @@ export const plugin = Plugin.make({
   layer: () =>
     HttpApiBuilder.layer(CheckoutApi).pipe(
       Layer.provide([handlers, claimHandlers]),
-      Layer.provide([Checkout.layer, Claims.layer])
+      Layer.provide([Checkout.layer, Claims.layer]),
+      Layer.provide(Receipts.layer)
     )
 })

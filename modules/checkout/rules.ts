@@ -7,21 +7,23 @@ import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
 
 /** What the page is about at a moment; each has a heading and one main action (`pages/Screens.ts`). */
-export type Screen =
-  | "choose"
-  | "waiting"
-  | "quote_ended"
-  | "no_price"
-  | "confirming"
-  | "partial"
-  | "paid"
-  | "overpaid"
-  | "expired"
-  | "late"
-  | "expired_partial"
-  | "canceled"
-  | "reversed"
-  | "rejected"
+export const screens = [
+  "choose",
+  "waiting",
+  "quote_ended",
+  "no_price",
+  "confirming",
+  "partial",
+  "paid",
+  "overpaid",
+  "expired",
+  "late",
+  "expired_partial",
+  "canceled",
+  "reversed",
+  "rejected"
+] as const
+export type Screen = (typeof screens)[number]
 
 type PaymentMethod = Pick<
   typeof AvailableToken.Type,
@@ -107,6 +109,8 @@ export interface View {
   readonly decisions: ReadonlyArray<Decision>
   /** Where "return" leads: the merchant's address with `invoice_id` and `status`; null: nowhere. */
   readonly returnUrl: string | null
+  /** The link to the receipt, which can be given away; null: there is none. */
+  readonly receiptUrl: string | null
   /** A network that has trouble now, on which this invoice is paid; null: none of its networks has. */
   readonly degradedNetwork: Network | null
   /** Whether the panel that pays with play money is there. */
@@ -130,6 +134,21 @@ export interface View {
   readonly socketUrl: string | null
   /** From which event on to follow it; null: the socket cannot tell all that came since, and a look must. */
   readonly since: string | null
+}
+
+/** A payment of a receipt, in its own token. */
+export interface ReceiptLine {
+  readonly payment: SessionPayment
+  /** Null: the token is not listed any more. */
+  readonly symbol: string | null
+  /** Where it went; null: not known. */
+  readonly address: string | null
+}
+
+/** Everything a receipt is drawn from. */
+export interface ReceiptView extends Pick<View, "decisions" | "details"> {
+  /** The payments that count, newest first. */
+  readonly lines: ReadonlyArray<ReceiptLine>
 }
 
 /**

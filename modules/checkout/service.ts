@@ -16,6 +16,7 @@ import { explorerUrl, PayorApi, PayorDetails, RefundClaims, SimulatedPayments } 
 import { MerchantSettings } from "../settings/plugin.ts"
 import { decisionsOf } from "./rules/Decisions.ts"
 import { canRestart, isCoveredByEvents, replacementFor, screenOf, sortPaymentMethods, type View } from "./rules.ts"
+import { Receipts } from "./service/Receipts.ts"
 import { type FormAction, returnUrlOf, type SessionCredentials } from "./pages/PageRequest.ts"
 
 /** What a payor's request adds to the invoice. */
@@ -92,6 +93,7 @@ export class Checkout extends Context.Service<Checkout, {
       const merchantSettings = yield* MerchantSettings
       const payorDetails = yield* PayorDetails
       const simulated = yield* SimulatedPayments
+      const receipts = yield* Receipts
       const restart = yield* makeRestart
 
       const branding = ({ invoice }: Aggregate) =>
@@ -176,6 +178,7 @@ export class Checkout extends Context.Service<Checkout, {
             ),
           allowRestart: canRestart(current, pageBranding.allow_restart, now),
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
+          receiptUrl: receipts.urlOf(current, now),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
             .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
           simulator: invoice.environment === "devnet" && simulated.current() !== null,

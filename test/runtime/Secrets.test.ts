@@ -24,7 +24,7 @@ const secretsOf = (dataDirectory: string, more: Record<string, unknown> = {}) =>
   )
 
 const folder = Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped())
-const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply"]
+const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply", "personal", "receipt"]
 
 describe("sealed text", () => {
   it.effect.prop(

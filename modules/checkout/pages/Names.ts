@@ -12,7 +12,7 @@ export const isolate = ({ direction }: Texts, text: string): string =>
   direction === "rtl" || rightToLeft.test(text) ? `\u2068${text}\u2069` : text
 
 /** How the merchant is called on the page. */
-export const merchantOf = ({ details }: View): string => details.branding.name || details.merchant_name
+export const merchantOf = ({ details }: Pick<View, "details">): string => details.branding.name || details.merchant_name
 
 /** The last eight of the 36 characters: enough to name an invoice to a person. The first ones tell its minute only. */
 export const shortId = (id: string): string => `#${id.slice(-8)}`

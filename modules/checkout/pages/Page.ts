@@ -58,7 +58,8 @@ export const logoOf = (merchant: string, logoUri: string | null): Html => {
     : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
 }
 
-const header = (view: View, texts: Texts): Html => {
+/** Whose page it is, what for, and how much. */
+export const shopHeader = (view: Pick<View, "details">, texts: Texts): Html => {
   const { details } = view
   const merchant = merchantOf(view)
   const order = details.invoice_title || details.description
@@ -75,6 +76,13 @@ const header = (view: View, texts: Texts): Html => {
   </header>`
 }
 
+/** The languages to choose from; the page's own is chosen. */
+export const languageOptions = (texts: Texts, languages: ReadonlyArray<Texts>): ReadonlyArray<Html> =>
+  languages.map(({ language, locale }) => {
+    const selected = attribute("selected", locale === texts.locale)
+    return html`<option value="${locale}" lang="${locale}"${selected}>${language}</option>`
+  })
+
 /** The choice of a language, sent to `action`; `more`: what has to be sent along. */
 export const languageForm = (
   action: Url,
@@ -82,13 +90,9 @@ export const languageForm = (
   languages: ReadonlyArray<Texts>,
   more: Content = null
 ): Html => {
-  const options = languages.map(({ language, locale }) => {
-    const selected = attribute("selected", locale === texts.locale)
-    return html`<option value="${locale}" lang="${locale}"${selected}>${language}</option>`
-  })
   return html`<form method="post" action="${action}">
     <input type="hidden" name="action" value="language">${more}
-    <select name="lang" aria-label="${texts.chooseLanguage}">${options}</select>
+    <select name="lang" aria-label="${texts.chooseLanguage}">${languageOptions(texts, languages)}</select>
     <button>${texts.change}</button>
   </form>`
 }
@@ -108,7 +112,7 @@ export const page = (view: View, texts: Texts, { languages, script, style }: Ass
     texts,
     title,
     html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
-    html`<div class="card">${header(view, texts)}
+    html`<div class="card">${shopHeader(view, texts)}
       <main id="pay" data-state="${state}" data-copied="${texts.copied}">
         <p id="offline" class="note warn" role="alert" hidden>${texts.offline}</p>
         <div id="state">${fragment}</div>

@@ -5,7 +5,7 @@ import type { View } from "../rules.ts"
 import type { Decision } from "../rules/Decisions.ts"
 import { attribute, type Html, html, mailUrl, type Url, webUrl } from "../../../runtime/pages/Html.ts"
 import { decimalOf, isolate, merchantOf, shorten, shortId, usd } from "./Names.ts"
-import { form, line, note, shortText } from "./Elements.ts"
+import { field, form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 import { maximumAddressLength } from "./PageRequest.ts"
 
@@ -70,8 +70,15 @@ export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Ht
     html`<a class="button ${kind}" href="${link}">${texts.returnTo(isolate(texts, merchantOf(view)))}</a>`
 }
 
+/** The link to the receipt: to be opened, and with a script copied. False: there is none. */
+export const receiptLink = ({ receiptUrl }: View, texts: Texts): Html | false => {
+  const link = webUrl(receiptUrl)
+  return link !== null && receiptUrl !== null &&
+    field(texts, texts.receipt, html`<a href="${link}">${texts.receiptOpen}</a>`, receiptUrl)
+}
+
 /** A decision in words, with the transaction that carries it out where there is one. */
-const decisionNote = (view: View, texts: Texts, decision: Decision): Html => {
+const decisionNote = (view: Pick<View, "details">, texts: Texts, decision: Decision): Html => {
   const merchant = isolate(texts, merchantOf(view))
   switch (decision.kind) {
     case "accepted":
@@ -94,7 +101,7 @@ const decisionNote = (view: View, texts: Texts, decision: Decision): Html => {
 }
 
 /** What the merchant has decided about what came. */
-export const decisions = (view: View, texts: Texts): ReadonlyArray<Html> =>
+export const decisions = (view: Pick<View, "decisions" | "details">, texts: Texts): ReadonlyArray<Html> =>
   view.decisions.map((decision) => decisionNote(view, texts, decision))
 
 /** Where money could go back to: on the network it came from. False: nothing came from any. */

@@ -25,6 +25,7 @@ import {
   decisions,
   facts,
   invoiceLine,
+  receiptLink,
   refund,
   returnLink,
   type SessionPayment,
@@ -102,6 +103,7 @@ const completeScreen = (
       }${paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))}${transactions(texts, payments)}</dl>`,
       decisions(view, texts),
       returnLink(view, texts, "main"),
+      receiptLink(view, texts),
       more
     )
   }

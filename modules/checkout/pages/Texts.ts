@@ -123,6 +123,13 @@ export interface Texts {
   readonly returnTo: (merchant: string) => string
   readonly paidAt: string
   readonly total: string
+  readonly receipt: string
+  readonly receiptOpen: string
+  readonly receiptAmount: string
+  readonly receiptFor: string
+  readonly receiptTo: string
+  readonly receiptAddress: string
+  readonly receiptExtra: string
 
   readonly expiredTitle: string
   readonly expired: string

@@ -2,6 +2,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { PayorSessions } from "../../../modules/auth/plugin.ts"
+import { Receipts } from "../../../modules/checkout/service/Receipts.ts"
 import { Checkout } from "../../../modules/checkout/service.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
 import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../../../modules/payments/plugin.ts"
@@ -49,6 +50,7 @@ const feesAskedFor = Effect.fnUntraced(function*(address: ReturnType<typeof addr
     Layer.mock(PayorDetails, {}),
     Layer.mock(PayorSessions, {} as never),
     Layer.mock(Secrets, {} as never),
+    Layer.mock(Receipts, { urlOf: () => null }),
     RefundClaims.layer,
     SimulatedPayments.layer
   )))))

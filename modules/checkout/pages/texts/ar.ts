@@ -141,6 +141,13 @@ export const ar: Texts = {
   returnTo: (merchant) => `العودة إلى ${merchant}`,
   paidAt: "تاريخ الدفع",
   total: "الإجمالي",
+  receipt: "الإيصال",
+  receiptOpen: "فتح الإيصال",
+  receiptAmount: "دفعتَ",
+  receiptFor: "مقابل",
+  receiptTo: "إلى",
+  receiptAddress: "إلى العنوان",
+  receiptExtra: "الزيادة",
 
   expiredTitle: "انتهت مهلة الدفع",
   expired: "لم يصل أي مبلغ. يُرجى عدم الإرسال إلى العنوان القديم.",

@@ -130,6 +130,13 @@ export const de: Texts = {
   returnTo: (merchant) => `Zurück zu ${merchant}`,
   paidAt: "Bezahlt am",
   total: "Gesamt",
+  receipt: "Beleg",
+  receiptOpen: "Beleg öffnen",
+  receiptAmount: "Sie haben bezahlt",
+  receiptFor: "Für",
+  receiptTo: "An",
+  receiptAddress: "An die Adresse",
+  receiptExtra: "Zu viel",
 
   expiredTitle: "Diese Zahlung ist abgelaufen",
   expired: "Es ist nichts eingegangen. Senden Sie nichts an die alte Adresse.",

@@ -124,6 +124,13 @@ export const en: Texts = {
   returnTo: (merchant) => `Return to ${merchant}`,
   paidAt: "Paid",
   total: "Total",
+  receipt: "Receipt",
+  receiptOpen: "Open the receipt",
+  receiptAmount: "You paid",
+  receiptFor: "For",
+  receiptTo: "To",
+  receiptAddress: "To the address",
+  receiptExtra: "Extra",
 
   expiredTitle: "This payment has expired",
   expired: "Nothing was received. Do not send to the old address.",

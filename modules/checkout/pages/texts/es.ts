@@ -130,6 +130,13 @@ export const es: Texts = {
   returnTo: (merchant) => `Volver a ${merchant}`,
   paidAt: "Pagado el",
   total: "Total",
+  receipt: "Recibo",
+  receiptOpen: "Abrir el recibo",
+  receiptAmount: "Ha pagado",
+  receiptFor: "Concepto",
+  receiptTo: "Para",
+  receiptAddress: "A la dirección",
+  receiptExtra: "De más",
 
   expiredTitle: "Este pago ha expirado",
   expired: "No se recibió nada. No envíe nada a la dirección anterior.",

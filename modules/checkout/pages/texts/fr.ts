@@ -137,6 +137,13 @@ export const fr: Texts = {
   returnTo: (merchant) => `Revenir chez ${merchant}`,
   paidAt: "Payé le",
   total: "Total",
+  receipt: "Reçu",
+  receiptOpen: "Ouvrir le reçu",
+  receiptAmount: "Vous avez payé",
+  receiptFor: "Pour",
+  receiptTo: "À",
+  receiptAddress: "À l’adresse",
+  receiptExtra: "En trop",
 
   expiredTitle: "Ce paiement a expiré",
   expired: "Nous n’avons rien reçu. N’envoyez rien à l’ancienne adresse.",

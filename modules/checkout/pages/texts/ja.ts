@@ -125,6 +125,13 @@ export const ja: Texts = {
   returnTo: (merchant) => `${merchant} に戻る`,
   paidAt: "お支払い日時",
   total: "合計",
+  receipt: "領収書",
+  receiptOpen: "領収書を開く",
+  receiptAmount: "お支払い額",
+  receiptFor: "内容",
+  receiptTo: "お支払い先",
+  receiptAddress: "送金先アドレス",
+  receiptExtra: "超過分",
 
   expiredTitle: "お支払い期限が過ぎました",
   expired: "何も届いていません。以前のアドレスには送金しないでください。",

@@ -129,6 +129,13 @@ export const ptBR: Texts = {
   returnTo: (merchant) => `Voltar para ${merchant}`,
   paidAt: "Pago em",
   total: "Total",
+  receipt: "Recibo",
+  receiptOpen: "Abrir o recibo",
+  receiptAmount: "Você pagou",
+  receiptFor: "Referente a",
+  receiptTo: "Para",
+  receiptAddress: "Para o endereço",
+  receiptExtra: "A mais",
 
   expiredTitle: "Este pagamento expirou",
   expired: "Nada foi recebido. Não envie nada para o endereço antigo.",

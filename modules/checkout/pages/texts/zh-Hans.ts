@@ -114,6 +114,13 @@ export const zhHans: Texts = {
   returnTo: (merchant) => `返回 ${merchant}`,
   paidAt: "付款时间",
   total: "合计",
+  receipt: "收据",
+  receiptOpen: "打开收据",
+  receiptAmount: "您已支付",
+  receiptFor: "用途",
+  receiptTo: "收款方",
+  receiptAddress: "收款地址",
+  receiptExtra: "多付金额",
 
   expiredTitle: "此付款已过期",
   expired: "我们没有收到任何款项。请勿再向原地址转账。",
