@@ -17,6 +17,7 @@ import type { LocalCalls } from "./LocalCalls.ts"
 import type { LinkedWallets } from "./LinkedWallets.ts"
 import type { Mail } from "./Mail.ts"
 import type { Members } from "./Members.ts"
+import type { PagePreviews } from "./PagePreviews.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Operations } from "./Operations.ts"
 import type { PersonalData } from "./PersonalData.ts"
@@ -54,6 +55,7 @@ export type Kernel =
   | LocalCalls
   | Mail
   | Members
+  | PagePreviews
   | MerchantClock
   | PersonalData
   | Prices

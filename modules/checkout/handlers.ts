@@ -6,6 +6,7 @@ import { immutable, makeAsset, serve } from "../../runtime/http/Asset.ts"
 import { matchesEtag } from "../../runtime/http/Etags.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { readForm } from "../../runtime/http/Body.ts"
+import { PagePreviews } from "../../runtime/PagePreviews.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { PayorSessions } from "../auth/plugin.ts"
@@ -15,6 +16,7 @@ import { Checkout, type Outcome } from "./service.ts"
 import { CheckoutApi } from "./api.ts"
 import { css, fragment, page, renderErrorPage, type Texts } from "./pages.ts"
 import { htmlResponse } from "../../runtime/pages/HtmlResponse.ts"
+import { makePreview } from "./pages/Preview.ts"
 import { cookies, makeResponses, type Responses } from "./pages/Responses.ts"
 import { languages } from "./pages/Languages.ts"
 import {
@@ -195,6 +197,7 @@ export const handlers = Operations.group(
     } = makeNavigation(responses)
     const assets = { script: `${responses.base}/assets/${scriptName}`, style: { css }, languages }
     yield* errorPages.register("/pay", renderErrorPage(responses, assets))
+    yield* (yield* PagePreviews).register(makePreview(publicUrl))
 
     const receipt = yield* makeReceipt(responses)
 

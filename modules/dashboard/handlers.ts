@@ -7,8 +7,10 @@ import { jsonText, RateLimiter, RequestInfo } from "../../runtime/Http.ts"
 import { readForm, responseText } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { LocalCalls } from "../../runtime/LocalCalls.ts"
+import { PagePreviews } from "../../runtime/PagePreviews.ts"
 import { pathUrl } from "../../runtime/pages/Html.ts"
 import { Mail } from "../../runtime/Mail.ts"
+import { htmlResponse } from "../../runtime/pages/HtmlResponse.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts"
@@ -67,6 +69,7 @@ const makeOpen = Effect.gen(function*() {
   const localCalls = yield* LocalCalls
   const mail = yield* Mail
   const { environments } = yield* Settings
+  const previews = yield* PagePreviews
   return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
     session: TeamSession,
@@ -103,6 +106,7 @@ const makeOpen = Effect.gen(function*() {
       sendsMail: mail.isEnabled(),
       serves: localCalls.serves,
       passkeys: newPasskeys(signIn, session, texts),
+      preview: previews.current(),
       nameAddress: nameAddressFor(request),
       at: (path, query) => pathUrl(withQuery(path === "" ? home : `${home}/${path}`, query)),
       formKey: randomUUID(),
@@ -141,7 +145,8 @@ const makeVisits = Effect.gen(function*() {
         elsewhere: (environment) => pathUrl(`${base}/dashboard/${visit.membership.merchantId}/${environment}`),
         signOut: pathUrl(`${base}/dashboard/signout`)
       })
-    return frames.send(request, text, visit.refusal === null ? 200 : statusOf(visit.refusal.error.code))
+    const status = visit.refusal === null ? 200 : statusOf(visit.refusal.error.code)
+    return frames.send(request, text, status, screen.frames === true)
   }
 
   const show = (request: HttpServerRequest.HttpServerRequest, { found, visit }: Opened) =>
@@ -149,6 +154,22 @@ const makeVisits = Effect.gen(function*() {
       screen.goTo === undefined
         ? send(request, visit, screen)
         : frames.seeOther(visit.at(screen.goTo.path, screen.goTo.query).toString()))
+
+  /** What stands in a frame of another page goes under headers of its own. */
+  const sendDocument = (
+    request: HttpServerRequest.HttpServerRequest,
+    visit: Visit,
+    document: NonNullable<Page["document"]>
+  ) => Effect.map(document(visit), ({ headers, html }) => htmlResponse(request, html, headers))
+
+  const respond = (
+    request: HttpServerRequest.HttpServerRequest,
+    opened: { readonly visit: Visit; readonly found: FoundPage }
+  ) => {
+    const { found: { page }, visit } = opened
+    if (page.document !== undefined) return sendDocument(request, visit, page.document)
+    return page.file === undefined ? show(request, opened) : sendFile(visit, page.file(visit))
+  }
 
   /** A file passes as the API answers it; what it refuses becomes a page. */
   const sendFile = Effect.fnUntraced(function*(
@@ -226,13 +247,8 @@ const makeVisits = Effect.gen(function*() {
     page: (params: Readonly<Record<string, string>>) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
-        return yield* answerTo(request, params, ({ found, visit }) =>
-          rateLimiter.credential(
-            visit.caller,
-            found.page.file === undefined
-              ? show(request, { found, visit })
-              : sendFile(visit, found.page.file(visit))
-          ))
+        return yield* answerTo(request, params, (opened) =>
+          rateLimiter.credential(opened.visit.caller, respond(request, opened)))
       }),
 
     act: (params: Readonly<Record<string, string>>) =>

@@ -1,5 +1,6 @@
 /** The pages there are, by their paths. A page is a file in `pages/` and a line here. */
 import { account } from "./pages/Account.ts"
+import { branding, brandingPreview } from "./pages/Branding.ts"
 import { balances } from "./pages/Balances.ts"
 import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
@@ -14,9 +15,10 @@ import { newInvoice, payments } from "./pages/Payments.ts"
 import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
 import { search } from "./pages/Search.ts"
-import { audit, brandingSettings, networks, tokens, wallets } from "./pages/Settings.ts"
+import { audit, networks, wallets } from "./pages/Settings.ts"
 import { simulator } from "./pages/Simulator.ts"
 import { team } from "./pages/Team.ts"
+import { tokens, tokensPreview } from "./pages/Tokens.ts"
 import { todo } from "./pages/Todo.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
 
@@ -45,8 +47,10 @@ export const pages: ReadonlyArray<Page> = [
   keys,
   simulator,
   tokens,
+  tokensPreview,
   wallets,
-  brandingSettings,
+  branding,
+  brandingPreview,
   limits,
   team,
   audit,

@@ -23,6 +23,7 @@ import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
 import * as Members from "../Members.ts"
+import * as PagePreviews from "../PagePreviews.ts"
 import * as MerchantClock from "../MerchantClock.ts"
 import { migrate } from "../Migrate.ts"
 import * as PriceHealth from "../prices/Health.ts"
@@ -128,6 +129,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
         Books.layer,
         LinkedWallets.layer,
         Members.layer,
+        PagePreviews.layer,
         PersonalData.layer(rollups),
         TextSigners.layer
       )

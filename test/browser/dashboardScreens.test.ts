@@ -67,7 +67,12 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("th
         return [new URL(page.url()).pathname.slice(new URL(home).pathname.length), "/simulator"]
       })
       assert.deepStrictEqual(complaints, [])
-      const shown = [`${paths[0]}?simulate=open`, paths[1]!]
+      const shown = [
+        `${paths[0]}?simulate=open`,
+        paths[1]!,
+        "/branding?state=waiting&device=desktop",
+        "/tokens?policy=selective&accepted=1"
+      ]
       for (const visitor of [{ theme: "light", width: 1280 }, { theme: "dark", width: 390 }] as const) {
         const { page } = yield* signIn({ ...visitor, bypassCSP: true })
         for (const path of shown) {

@@ -15,6 +15,7 @@ import * as Books from "../../runtime/Books.ts"
 import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
 import * as Mail from "../../runtime/Mail.ts"
 import * as Members from "../../runtime/Members.ts"
+import * as PagePreviews from "../../runtime/PagePreviews.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
@@ -130,6 +131,7 @@ export const kernel = <E>(
     Books.layer,
     LinkedWallets.layer,
     Members.layer,
+    PagePreviews.layer,
     PersonalData.layer(rollups),
     Tail.layer,
     Mail.layer,

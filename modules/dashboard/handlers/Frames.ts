@@ -56,6 +56,11 @@ const make = Effect.gen(function*() {
   const { origin, pathname } = new URL(publicUrl)
   const base = pathname === "/" ? "" : pathname
   const headers = headersOf(origin)
+  /** Of the few pages that show another page of ours in a frame. */
+  const framingHeaders = {
+    ...headers,
+    "content-security-policy": `${headers["content-security-policy"]}; frame-src 'self'`
+  }
   const nameAddress = nameAddressOf(publicUrl)
   const cookies = sessionCookies(origin)
   const style = yield* Effect.flatMap(stylesheet, (text) => makeAsset(text, "text/css; charset=utf-8"))
@@ -95,8 +100,13 @@ const make = Effect.gen(function*() {
     files,
     headers,
     cookies,
-    send: (request: HttpServerRequest.HttpServerRequest, text: string, status = 200): Response => {
-      const response = htmlResponse(request, text, headers)
+    send: (
+      request: HttpServerRequest.HttpServerRequest,
+      text: string,
+      status = 200,
+      hasFrames = false
+    ): Response => {
+      const response = htmlResponse(request, text, hasFrames ? framingHeaders : headers)
       return status === 200 ? response : HttpServerResponse.setStatus(response, status)
     },
     /** A refusal as a page, in the words of whoever asked. */

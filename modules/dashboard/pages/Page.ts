@@ -2,6 +2,7 @@
 import type { Effect, Schema } from "effect"
 import type { Grant } from "../../../runtime/Http.ts"
 import type { Content, Url } from "../../../runtime/pages/Html.ts"
+import type { PagePreview } from "../../../runtime/PagePreviews.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { Right } from "../../../schemas/Roles.ts"
@@ -49,6 +50,8 @@ export interface Visit {
   /** An address of the same merchant and environment; `path` as in {@link Page.path}, its parameters filled in. */
   readonly at: (path: string, query?: Query) => Url
   readonly passkeys: NewPasskeys
+  /** The page on which customers pay, with invented data; undefined: the deployment has none. */
+  readonly preview: PagePreview | undefined
   /** The address where browsers know passkeys, where the page was opened by an address of numbers; null: they do here. */
   readonly nameAddress: string | null
   /** New for each page: a form that is sent twice acts once. */
@@ -71,6 +74,8 @@ export interface Screen {
   readonly follows?: ReadonlyArray<string>
   /** Whether a wallet of the browser may sign something of it, by a script of its own. */
   readonly signs?: boolean
+  /** Whether it shows another page of the dashboard in a frame: {@link Page.document}. */
+  readonly frames?: boolean
   /** Where whoever asked for this page is led at once; absent: it is shown. */
   readonly goTo?: { readonly path: string; readonly query?: Query }
 }
@@ -110,6 +115,10 @@ export interface Page {
   readonly render: (visit: Visit) => Effect.Effect<Screen, PublicError>
   /** Of a page that is a file: which call of the API answers it. */
   readonly file?: (visit: Visit) => { readonly path: `/api/${string}`; readonly query: Query }
+  /** Of a page that stands in a frame of another one: its whole document, and the headers that it goes under. */
+  readonly document?: (
+    visit: Visit
+  ) => Effect.Effect<{ readonly html: string; readonly headers: Readonly<Record<string, string>> }, PublicError>
   /** By the field `action` of the form. */
   readonly actions?: Readonly<Record<string, FormAction>>
 }

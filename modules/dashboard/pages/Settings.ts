@@ -11,11 +11,8 @@ import {
   chip,
   cursorOf,
   facts,
-  field,
   foreign,
-  form,
   networkName,
-  note,
   pager,
   sentValue,
   table,
@@ -23,70 +20,6 @@ import {
 } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { pendingCard } from "./Pending.ts"
-
-/** A token as the merchant's list has it. */
-export interface TokenRow {
-  readonly id: number
-  readonly token_symbol: string
-  readonly token_name: string
-  readonly network: Network
-  readonly is_blocked: boolean
-}
-
-export const tokens: Page = {
-  path: "tokens",
-  right: "payments:read",
-  route: "/api/v1/merchant/tokens",
-  render: Effect.fnUntraced(function*(visit) {
-    const { api, texts: { fields, settings: words, sections } } = visit
-    const found = yield* api.get<{ readonly acceptance_policy: string; readonly tokens: ReadonlyArray<TokenRow> }>(
-      "/api/v1/merchant/tokens"
-    )
-    return {
-      title: sections.tokens,
-      body: html`${note("plain", words.tokensKeep)}${
-        card(
-          words.policies[found.acceptance_policy as keyof typeof words.policies] ?? found.acceptance_policy,
-          table(sections.tokens, [
-            {
-              title: fields.token,
-              cell: ({ token_name, token_symbol }) => html`<b>${token_symbol}</b> ${foreign(token_name)}`
-            },
-            { title: fields.network, cell: ({ network }) => networkName(network) },
-            {
-              title: fields.state,
-              cell: ({ is_blocked }) => is_blocked ? chip("plain", words.blocked) : chip("good", words.accepted)
-            },
-            {
-              title: "",
-              cell: ({ id, is_blocked }) =>
-                visit.may("settings:write")
-                && form(
-                  visit,
-                  is_blocked ? "accept" : "block",
-                  html`<input type="hidden" name="token" value="${id}"><button class="mini">${
-                    is_blocked ? words.accept : words.block
-                  }</button>`
-                )
-            }
-          ], found.tokens)
-        )
-      }`
-    }
-  }),
-  actions: {
-    block: Effect.fnUntraced(function*(visit, sent) {
-      const id = encodeURIComponent(sent.get("token") ?? "")
-      yield* visit.api.send("POST", `/api/v1/merchant/tokens/${id}/block`, { blocked: true }, null)
-      return { path: "tokens", notice: "saved" }
-    }),
-    accept: Effect.fnUntraced(function*(visit, sent) {
-      const id = encodeURIComponent(sent.get("token") ?? "")
-      yield* visit.api.send("POST", `/api/v1/merchant/tokens/${id}/block`, { blocked: false }, null)
-      return { path: "tokens", notice: "saved" }
-    })
-  }
-}
 
 interface WalletRow {
   readonly family: string
@@ -163,68 +96,6 @@ export const wallets: Page = {
         visit.api.send("DELETE", changePath(sent), undefined, sent.get("form_key")),
         { path: "wallets", notice: "change_canceled" }
       )
-  }
-}
-
-interface MerchantSettingsRow {
-  readonly branding: {
-    readonly name: string
-    readonly accent: string
-    readonly support_email: string | null
-    readonly allow_restart: boolean
-  }
-}
-
-export const brandingSettings: Page = {
-  path: "branding",
-  right: "payments:read",
-  route: "/api/v1/merchant/settings",
-  render: Effect.fnUntraced(function*(visit) {
-    const { texts: { settings: words, sections } } = visit
-    const { branding: look } = yield* visit.api.get<MerchantSettingsRow>("/api/v1/merchant/settings")
-    return {
-      title: sections.branding,
-      body: card(
-        null,
-        visit.may("settings:write")
-          ? form(
-            visit,
-            "save",
-            html`<div class="stack">${
-              field(visit, { name: "name", label: words.name, value: look.name, required: true, maxLength: 255 })
-            }${
-              field(visit, {
-                name: "accent",
-                label: words.accent,
-                value: look.accent,
-                hint: words.accentHint,
-                maxLength: 7
-              })
-            }${
-              field(visit, {
-                name: "support_email",
-                label: words.supportEmail,
-                type: "email",
-                value: look.support_email
-              })
-            }<div class="row end"><button class="main">${words.save}</button></div></div>`
-          )
-          : facts([[words.name, look.name], [words.accent, look.accent], [words.supportEmail, look.support_email]])
-      )
-    }
-  }),
-  actions: {
-    save: Effect.fnUntraced(function*(visit, sent) {
-      const email = (sent.get("support_email") ?? "").trim()
-      yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
-        branding: {
-          name: sent.get("name") ?? "",
-          accent: (sent.get("accent") ?? "").trim().toLowerCase(),
-          support_email: email === "" ? null : email
-        }
-      }, sent.get("form_key"))
-      return { path: "branding", notice: "saved" }
-    })
   }
 }
 

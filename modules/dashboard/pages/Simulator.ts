@@ -13,7 +13,12 @@ import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
 import type { AfterForm, FormAction, Page, Visit } from "./Page.ts"
 import { millisIn } from "./Dollars.ts"
 import { sentCount, sentText } from "./SentFields.ts"
-import type { TokenRow } from "./Settings.ts"
+
+interface TokenRow {
+  readonly id: number
+  readonly token_symbol: string
+  readonly network: Network
+}
 
 /** A route of the simulator: where it is served, all of them are. */
 const route = "/api/v1/devnet/clock/advance"

@@ -219,5 +219,49 @@ export const toolTexts = {
     newest: "Newest payments",
     newestText: "Open one to pay part of it, pay it twice, or let the network undo it.",
     noButton: "Press one of the buttons of this page"
+  },
+  tokens: {
+    preview: "Your customer sees",
+    before: "Now",
+    after: "With your change",
+    unsaved: "This is not saved yet. Press Save to offer it from now on.",
+    look: "Preview",
+    policy: "What you accept",
+    chosen: "Chosen",
+    chosenHint: "What you tick counts where only chosen tokens are accepted, and is kept otherwise.",
+    acceptOne: (symbol: string, network: string) => `Accept ${symbol} on ${network}`,
+    bulk: "Many at once",
+    allNetworks: "All networks",
+    acceptAll: "Accept all of it",
+    blockAll: "Turn off all of it"
+  },
+  preview: {
+    title: "Preview",
+    text: "Your payment page with invented data. Nothing of it is saved, and nobody can pay on it.",
+    look: "Preview",
+    state: "State of the payment",
+    language: "Language",
+    theme: "Light or dark",
+    themes: { light: "Light", dark: "Dark" },
+    device: "Device",
+    devices: { phone: "Phone", desktop: "Desktop" },
+    show: "Show",
+    frame: (state: string) => `Payment page: ${state}`,
+    states: {
+      choose: "Choose a currency",
+      waiting: "Waiting",
+      quote_ended: "Price has ended",
+      no_price: "No price",
+      confirming: "Confirming",
+      partial: "Part paid",
+      paid: "Paid",
+      overpaid: "Paid too much",
+      expired: "Expired",
+      late: "Arrived late",
+      expired_partial: "Expired, part paid",
+      canceled: "Canceled",
+      reversed: "Undone by the network",
+      rejected: "Not accepted"
+    }
   }
 } as const

@@ -1,0 +1,142 @@
+/** How the payment page looks, with a preview of each of its states. */
+import { Effect } from "effect"
+import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
+import { card, facts, field, form, select } from "./Elements.ts"
+import type { Page, Visit } from "./Page.ts"
+import { drawPreview, type MerchantSettingsRow, previewFrame } from "./Preview.ts"
+
+const themes = ["light", "dark"] as const
+const devices = ["phone", "desktop"] as const
+
+/** What is looked at, as the address says: what it does not say is the first of its kind. */
+const lookOf = ({ preview, query }: Visit) => {
+  const oneOf = (name: string, values: ReadonlyArray<string>): string =>
+    values.find((value) => value === query.get(name)) ?? values[0] ?? ""
+  return {
+    state: oneOf("state", preview?.screens ?? []),
+    lang: oneOf("lang", preview?.languages.map(({ locale }) => locale) ?? []),
+    theme: oneOf("theme", themes),
+    device: oneOf("device", devices),
+    name: query.get("name"),
+    accent: query.get("accent")
+  }
+}
+
+const previewCard = (visit: Visit): Html | null => {
+  const { at, preview, texts: { preview: words } } = visit
+  if (preview === undefined) return null
+  const look = lookOf(visit)
+  const nameOf = (state: string): string => words.states[state as keyof typeof words.states] ?? state
+  return card(
+    words.title,
+    html`<p class="soft">${words.text}</p><nav aria-label="${words.state}"><ul class="pills">${
+      preview.screens.map((state) =>
+        html`<li><a href="${at("branding", { ...look, state })}"${
+          attribute("aria-current", state === look.state ? "page" : null)
+        }>${nameOf(state)}</a></li>`
+      )
+    }</ul></nav><form class="filters"><input type="hidden" name="state" value="${look.state}">${
+      ([["name", look.name], ["accent", look.accent]] as const).map(([name, value]) =>
+        value !== null && html`<input type="hidden" name="${name}" value="${value}">`
+      )
+    }${
+      select({
+        name: "lang",
+        label: words.language,
+        options: preview.languages.map(({ locale, name }) => ({ value: locale, label: name })),
+        value: look.lang
+      })
+    }${
+      select({
+        name: "theme",
+        label: words.theme,
+        options: themes.map((value) => ({ value, label: words.themes[value] })),
+        value: look.theme
+      })
+    }${
+      select({
+        name: "device",
+        label: words.device,
+        options: devices.map((value) => ({ value, label: words.devices[value] })),
+        value: look.device
+      })
+    }<button>${words.show}</button></form>${
+      previewFrame(words.frame(nameOf(look.state)), at("branding/preview", look), look.device === "phone")
+    }`
+  )
+}
+
+export const branding: Page = {
+  path: "branding",
+  right: "payments:read",
+  route: "/api/v1/merchant/settings",
+  render: Effect.fnUntraced(function*(visit) {
+    const { query, texts: { preview: previewWords, settings: words, sections } } = visit
+    const { branding: look } = yield* visit.api.get<MerchantSettingsRow>("/api/v1/merchant/settings")
+    return {
+      title: sections.branding,
+      frames: true,
+      body: html`${
+        card(
+          null,
+          visit.may("settings:write")
+            ? form(
+              visit,
+              "save",
+              html`<div class="stack">${
+                field(visit, {
+                  name: "name",
+                  label: words.name,
+                  value: query.get("name") ?? look.name,
+                  required: true,
+                  maxLength: 255
+                })
+              }${
+                field(visit, {
+                  name: "accent",
+                  label: words.accent,
+                  value: query.get("accent") ?? look.accent,
+                  hint: words.accentHint,
+                  maxLength: 7
+                })
+              }${
+                field(visit, {
+                  name: "support_email",
+                  label: words.supportEmail,
+                  type: "email",
+                  value: look.support_email
+                })
+              }<div class="row end">${
+                visit.preview !== undefined
+                && html`<button formmethod="get" formaction="${visit.at("branding")}">${previewWords.look}</button>`
+              }<button class="main">${words.save}</button></div></div>`,
+              visit.at("branding")
+            )
+            : facts([[words.name, look.name], [words.accent, look.accent], [words.supportEmail, look.support_email]])
+        )
+      }${previewCard(visit)}`
+    }
+  }),
+  actions: {
+    save: Effect.fnUntraced(function*(visit, sent) {
+      const email = (sent.get("support_email") ?? "").trim()
+      yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
+        branding: {
+          name: sent.get("name") ?? "",
+          accent: (sent.get("accent") ?? "").trim().toLowerCase(),
+          support_email: email === "" ? null : email
+        }
+      }, sent.get("form_key"))
+      return { path: "branding", notice: "saved" }
+    })
+  }
+}
+
+/** What stands in the frame of {@link branding}. */
+export const brandingPreview: Page = {
+  path: "branding/preview",
+  right: "payments:read",
+  route: "/api/v1/merchant/settings",
+  render: branding.render,
+  document: (visit) => drawPreview(visit, null)
+}
