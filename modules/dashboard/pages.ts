@@ -15,11 +15,12 @@ import { newInvoice, payments } from "./pages/Payments.ts"
 import { periods } from "./pages/Periods.ts"
 import { newRefund, refund, refunds } from "./pages/Refunds.ts"
 import { search } from "./pages/Search.ts"
-import { audit, networks, wallets } from "./pages/Settings.ts"
+import { audit, networks } from "./pages/Settings.ts"
 import { simulator } from "./pages/Simulator.ts"
 import { team } from "./pages/Team.ts"
 import { tokens, tokensPreview } from "./pages/Tokens.ts"
 import { todo } from "./pages/Todo.ts"
+import { wallets } from "./pages/Wallets.ts"
 import { webhook, webhooks } from "./pages/Webhooks.ts"
 
 /** Exact paths before those with a parameter. */

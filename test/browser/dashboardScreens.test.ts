@@ -71,7 +71,8 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("th
         `${paths[0]}?simulate=open`,
         paths[1]!,
         "/branding?state=waiting&device=desktop",
-        "/tokens?policy=selective&accepted=1"
+        "/tokens?policy=selective&accepted=1",
+        "/wallets"
       ]
       for (const visitor of [{ theme: "light", width: 1280 }, { theme: "dark", width: 390 }] as const) {
         const { page } = yield* signIn({ ...visitor, bypassCSP: true })

@@ -10,13 +10,14 @@ export const mayApprove = (
   { in_force_from, proposed_by }: PendingChange
 ): boolean => in_force_from === null && proposed_by !== caller.credential && may("rules:approve")
 
-/** `fields`: what the forms say beside the change's id. */
+/** `fields`: what the forms say beside the change's id; `approval`: what the approval says beside them. */
 export const pendingCard = (
   visit: Visit,
   title: string,
   pending: PendingChange,
   body: Content,
-  fields: Content = null
+  fields: Content = null,
+  approval: Content = null
 ) => {
   const { pending: words } = visit.texts
   const act = (name: string, button: Content) =>
@@ -32,6 +33,8 @@ export const pendingCard = (
       ])
     }<div class="row end">${
       visit.may("rules:cancel") && act("cancel", html`<button class="danger">${words.cancel}</button>`)
-    }${mayApprove(visit, pending) && act("approve", html`<button class="main">${words.approve}</button>`)}</div>`
+    }${
+      mayApprove(visit, pending) && act("approve", html`${approval}<button class="main">${words.approve}</button>`)
+    }</div>`
   )
 }

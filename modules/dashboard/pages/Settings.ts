@@ -1,103 +1,10 @@
-/** What is accepted, where it is received, how networks are, and who did what: pages that mostly show. */
+/** How networks are, and who did what: pages that only show. */
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { Network } from "../../../schemas/Network.ts"
-import type { PendingChange } from "../../../schemas/PendingChange.ts"
 import type { List } from "../service.ts"
-import {
-  apiText,
-  apiWord,
-  card,
-  chip,
-  cursorOf,
-  facts,
-  foreign,
-  networkName,
-  pager,
-  sentValue,
-  table,
-  timeOf
-} from "./Elements.ts"
-import type { Page, Visit } from "./Page.ts"
-import { pendingCard } from "./Pending.ts"
-
-interface WalletRow {
-  readonly family: string
-  readonly kind: string
-  readonly value_preview: string
-  readonly first_addresses: ReadonlyArray<string>
-  readonly next_index: number | null
-  readonly highest_used_index: number | null
-  readonly created_at: number
-  readonly pending_change: PendingChange | null
-}
-
-const walletFacts = (visit: Visit, wallet: WalletRow) => {
-  const { fields, settings: words } = visit.texts
-  return html`${
-    facts([
-      [words.kind, apiWord(wallet.kind)],
-      [words.value, html`<span class="mono wrap">${wallet.value_preview}</span>`],
-      [words.nextIndex, wallet.next_index],
-      [words.highestIndex, wallet.highest_used_index],
-      [fields.created, timeOf(visit, wallet.created_at)]
-    ])
-  }${
-    wallet.first_addresses.length > 0
-    && html`<h3>${words.compare}</h3><ol>${
-      wallet.first_addresses.map((address) => html`<li class="mono wrap">${address}</li>`)
-    }</ol>`
-  }`
-}
-
-const changePath = (sent: URLSearchParams) =>
-  `/api/v1/merchant/wallets/${encodeURIComponent(sent.get("family") ?? "")}/changes/${
-    encodeURIComponent(sent.get("change") ?? "")
-  }` as const
-
-export const wallets: Page = {
-  path: "wallets",
-  right: "payments:read",
-  route: "/api/v1/merchant/wallets",
-  render: Effect.fnUntraced(function*(visit) {
-    const { api, texts: { pending: pendingWords, settings: words, sections } } = visit
-    const found = yield* api.get<{
-      readonly wallets: ReadonlyArray<WalletRow>
-      readonly pending_wallets: ReadonlyArray<WalletRow>
-    }>("/api/v1/merchant/wallets")
-    const nameOf = ({ family }: WalletRow) => words.families[family as keyof typeof words.families] ?? family
-    return {
-      title: sections.wallets,
-      body: html`${
-        found.pending_wallets.map((wallet) =>
-          wallet.pending_change !== null && pendingCard(
-            visit,
-            pendingWords.wallet(nameOf(wallet)),
-            wallet.pending_change,
-            walletFacts(visit, wallet),
-            html`<input type="hidden" name="family" value="${wallet.family}">`
-          )
-        )
-      }${
-        found.wallets.length === 0
-          ? card(null, html`<p>${words.noWallets}</p>`)
-          : found.wallets.map((wallet) => card(nameOf(wallet), walletFacts(visit, wallet)))
-      }`
-    }
-  }),
-  actions: {
-    approve: (visit, sent) =>
-      Effect.as(
-        visit.api.send("POST", `${changePath(sent)}/approve`, undefined, sent.get("form_key")),
-        { path: "wallets", notice: "change_approved" }
-      ),
-    cancel: (visit, sent) =>
-      Effect.as(
-        visit.api.send("DELETE", changePath(sent), undefined, sent.get("form_key")),
-        { path: "wallets", notice: "change_canceled" }
-      )
-  }
-}
+import { apiText, card, chip, cursorOf, foreign, networkName, pager, sentValue, table, timeOf } from "./Elements.ts"
+import type { Page } from "./Page.ts"
 
 interface NetworkRow {
   readonly network: Network

@@ -75,7 +75,9 @@ export const en = {
     link_on: "The payment link is on again.",
     hash_told: "We look there. The network decides what was paid.",
     simulated: "Simulated. Webhooks and the payment page hear of it as of real money.",
-    clock_moved: "Your clock is moved. What was due in that time has come due."
+    clock_moved: "Your clock is moved. What was due in that time has come due.",
+    wallet_set: "It receives from now on. Compare its addresses below with your own wallet before you take a payment.",
+    wallet_removed: "It is removed. Nothing new is paid to it; what was given out before stays watched."
   },
   errors: {
     title: "This did not work",

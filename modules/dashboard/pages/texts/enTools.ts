@@ -235,6 +235,31 @@ export const toolTexts = {
     acceptAll: "Accept all of it",
     blockAll: "Turn off all of it"
   },
+  wallets: {
+    kinds: {
+      xpub: "Public key of an account",
+      address: "One address",
+      pool: "List of addresses",
+      forwarder: "Forwarder to your address"
+    },
+    compareText:
+      "Tick each one that your own wallet shows in the same place. If one does not match, remove this wallet at once.",
+    compareFirst: "Compare each address with your own wallet, and tick it, before you approve",
+    add: "Set a receiving wallet",
+    addText:
+      "Give the public part only. Whoever has a private key or a recovery phrase has your money: no page of ours ever asks for one.",
+    family: "Networks",
+    value: "Public key or address",
+    valueHint: "Such as an xpub from your wallet's account settings. A list of addresses is set by the API.",
+    secret:
+      "This looks like a private key or a recovery phrase. It was not kept. Give the public part only, and move your money if others may have seen it.",
+    startIndex: "First address to use",
+    startIndexHint: "0 for an account that was never used, else one past the highest that was. Leave it empty in Test",
+    set: "Set this wallet",
+    remove: "Remove this wallet",
+    removeText: "Invoices get no more addresses of it. Nothing that was paid to it is moved.",
+    removeNow: "Yes, remove it"
+  },
   preview: {
     title: "Preview",
     text: "Your payment page with invented data. Nothing of it is saved, and nobody can pay on it.",
