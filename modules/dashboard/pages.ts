@@ -1,6 +1,6 @@
 /** The pages there are, by their paths. A page is a file in `pages/` and a line here. */
 import { account } from "./pages/Account.ts"
-import { branding, brandingPreview } from "./pages/Branding.ts"
+import { brandingPreview, brandingSettings } from "./pages/Branding.ts"
 import { balances } from "./pages/Balances.ts"
 import { batch, batches, collect } from "./pages/Batches.ts"
 import { event, events } from "./pages/Events.ts"
@@ -50,7 +50,7 @@ export const pages: ReadonlyArray<Page> = [
   tokens,
   tokensPreview,
   wallets,
-  branding,
+  brandingSettings,
   brandingPreview,
   limits,
   team,

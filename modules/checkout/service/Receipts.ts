@@ -11,7 +11,8 @@ import { familyOf } from "../../../schemas/Network.ts"
 import { type Aggregate, Invoices } from "../../invoices/plugin.ts"
 import { explorerUrl, PayorApi, RefundClaims } from "../../payments/plugin.ts"
 import { decisionsOf } from "../rules/Decisions.ts"
-import { hasReceipt, opensReceipt, receiptTokenOf } from "../rules/Receipts.ts"
+import { hasReceipt } from "../rules/Receipts.ts"
+import { opensReceipt, receiptTokenOf } from "./ReceiptTokens.ts"
 import { countedPayments, type ReceiptView } from "../rules.ts"
 
 export class Receipts extends Context.Service<Receipts, {

@@ -66,7 +66,7 @@ const previewCard = (visit: Visit): Html | null => {
   )
 }
 
-export const branding: Page = {
+export const brandingSettings: Page = {
   path: "branding",
   right: "payments:read",
   route: "/api/v1/merchant/settings",
@@ -132,11 +132,11 @@ export const branding: Page = {
   }
 }
 
-/** What stands in the frame of {@link branding}. */
+/** What stands in the frame of {@link brandingSettings}. */
 export const brandingPreview: Page = {
   path: "branding/preview",
   right: "payments:read",
   route: "/api/v1/merchant/settings",
-  render: branding.render,
+  render: brandingSettings.render,
   document: (visit) => drawPreview(visit, null)
 }

@@ -4,7 +4,7 @@ import type { PreviewToken } from "../../../runtime/PagePreviews.ts"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { AcceptancePolicy } from "../../../schemas/Token.ts"
-import { type Acceptance, changesOf, offered } from "../rules/Acceptance.ts"
+import { type Acceptance, changesOf, isOffered } from "../rules/Acceptance.ts"
 import { card, chip, type Column, foreign, form, networkName, note, select, table } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { drawPreview, previewFrame } from "./Preview.ts"
@@ -75,7 +75,7 @@ const columnsOf = (visit: Visit, acceptance: Acceptance, mayChange: boolean): Re
           ? html`<label class="tick"><input type="checkbox" name="accepted" value="${id}" aria-label="${
             tokenWords.acceptOne(token_symbol, networkName(network) ?? network)
           }"${attribute("checked", !acceptance.blocked.has(id))}></label>`
-          : offered(acceptance, id)
+          : isOffered(acceptance, id)
           ? chip("good", words.accepted)
           : chip("plain", words.blocked)
     }
@@ -225,7 +225,7 @@ export const tokensPreview: Page = {
     const found = yield* tokensOf(visit)
     return yield* drawPreview(
       visit,
-      found.filter(({ id, is_monitored }) => is_monitored && offered(acceptance, id)).map(previewToken)
+      found.filter(({ id, is_monitored }) => is_monitored && isOffered(acceptance, id)).map(previewToken)
     )
   })
 }

@@ -8,7 +8,7 @@ export interface Acceptance {
 }
 
 /** Whether customers are offered a token. */
-export const offered = ({ blocked, policy }: Acceptance, id: number): boolean =>
+export const isOffered = ({ blocked, policy }: Acceptance, id: number): boolean =>
   policy === "accept_all" || (policy === "selective" && !blocked.has(id))
 
 /** The calls that make one list of turned-off tokens into another; none where they are the same. */
