@@ -5,7 +5,7 @@
  */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { PublicError } from "../schemas/Errors.ts"
-import type { LanguageTag } from "../schemas/Language.ts"
+import type { Language } from "../schemas/Languages.ts"
 import type { Environment } from "../schemas/Network.ts"
 import type { Write } from "./Commit.ts"
 import { single } from "./Registry.ts"
@@ -37,7 +37,7 @@ export interface MailMessage {
   readonly kind: string
   /** A valid `EmailAddress` of schemas/Web.ts. */
   readonly to: string
-  readonly language: LanguageTag
+  readonly language: Language
   readonly subject: string
   /** Plain text; a link stands on a line of its own. */
   readonly text: string

@@ -1,29 +1,9 @@
 /** Which language a visitor of a page gets, and how a language counts. Pure. */
-
-/** Longest language tag that is read (RFC 5646, 4.4.1). */
-const maximumTagLength = 35
-
-/** A well-formed tag begins so (RFC 5646, 2.1); what a header says beside tags (`*`, `i-klingon`) is none of ours. */
-const tagPattern = /^[a-z]{2,3}(?:-[a-z0-9]{1,8})*$/
-
-/** Where Chinese is written in traditional characters, unless the tag names a script (CLDR, likely subtags). */
-const traditionalRegions: ReadonlySet<string> = new Set(["tw", "hk", "mo"])
-
-const subtagsOf = (tag: string): ReadonlyArray<string> => {
-  const lower = tag.length > maximumTagLength ? "" : tag.toLowerCase()
-  return tagPattern.test(lower) ? lower.split("-") : []
-}
-
-/** Whether the tag asks for characters that its language's catalogue is not written in. */
-const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
-  language === "zh" && !rest.includes("hans") &&
-  (rest.includes("hant") || rest.some((subtag) => traditionalRegions.has(subtag)))
+import { negotiateLanguage } from "../../schemas/Languages.ts"
 
 /**
- * Chooses among catalogues, whose tag is their `locale`: the one for the first tag that has one, best first. It is that
- * of the same tag, else of the same language (`de-AT` gives `de`, `pt` and `pt-PT` give `pt-BR`, `zh-CN` gives
- * `zh-Hans`). Traditional Chinese gives `zh-Hans` only where no other tag has a catalogue. Null: none has. Any text may
- * stand in `preferences`; what is no tag of at most 35 characters is passed over.
+ * Chooses among the catalogues of all languages, whose tag is their `locale`, as `negotiateLanguage` does. Null: none of
+ * the preferences has one.
  *
  * @example
  * makeNegotiate(catalogues)(["zh-TW", "de-AT", "en"])?.locale // => "de"
@@ -31,15 +11,8 @@ const inOtherScript = ([language, ...rest]: ReadonlyArray<string>): boolean =>
 export const makeNegotiate = <Texts extends { readonly locale: string }>(
   catalogues: ReadonlyArray<Texts>
 ): (preferences: ReadonlyArray<string>) => Texts | null => {
-  const byTag = new Map(catalogues.map((texts) => [texts.locale.toLowerCase(), texts]))
-  const byLanguage = new Map(catalogues.map((texts) => [texts.locale.split("-")[0]!, texts]))
-  const catalogueOf = (subtags: ReadonlyArray<string>) => byTag.get(subtags.join("-")) ?? byLanguage.get(subtags[0]!)
-  return (preferences) => {
-    const tags = preferences.map(subtagsOf).filter((subtags) => subtags.length > 0)
-    const best = tags.find((subtags) => catalogueOf(subtags) !== undefined && !inOtherScript(subtags)) ??
-      tags.find((subtags) => catalogueOf(subtags) !== undefined)
-    return best === undefined ? null : catalogueOf(best) ?? null
-  }
+  const byTag = new Map(catalogues.map((texts) => [texts.locale, texts]))
+  return (preferences) => byTag.get(negotiateLanguage(preferences) ?? "") ?? null
 }
 
 /** Most of an `Accept-Language` that is read: browsers send some 50 characters. */

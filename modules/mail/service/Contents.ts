@@ -1,11 +1,11 @@
 /** What a message says, as it is kept until it is sent: sealed, because it may hold a link that is a secret. */
 import { Option, Schema } from "effect"
 import type { Secrets } from "../../../runtime/Secrets.ts"
-import { languageTags } from "../../../schemas/Language.ts"
+import { Language } from "../../../schemas/Languages.ts"
 
 const Content = Schema.Struct({
   to: Schema.String,
-  language: Schema.Literals(languageTags),
+  language: Language,
   subject: Schema.String,
   text: Schema.String
 })

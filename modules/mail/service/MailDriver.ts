@@ -1,14 +1,14 @@
 /** What a driver of mail is, and how messages are named that it sends. */
 import { type Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
-import type { LanguageTag } from "../../../schemas/Language.ts"
+import type { Language } from "../../../schemas/Languages.ts"
 
 /** A message as a driver gets it. */
 export interface OutgoingMail {
   /** One that is the same for each attempt at it; without the part behind `@`, which is the driver's. */
   readonly key: { readonly merchantId: number; readonly id: string }
   readonly to: string
-  readonly language: LanguageTag
+  readonly language: Language
   /** One line. */
   readonly subject: string
   readonly text: string

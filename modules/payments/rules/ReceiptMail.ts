@@ -1,7 +1,7 @@
 /** The receipt that a payor gets by e-mail, in the languages of the payment page. Pure. */
 import { DateTime } from "effect"
 import { nameInMail } from "../../../runtime/Mail.ts"
-import type { LanguageTag } from "../../../schemas/Language.ts"
+import type { Language } from "../../../schemas/Languages.ts"
 
 interface ReceiptMailTexts {
   readonly subject: (merchant: string) => string
@@ -18,7 +18,7 @@ interface ReceiptMailTexts {
   readonly keep: string
 }
 
-const texts: Readonly<Record<LanguageTag, ReceiptMailTexts>> = {
+const texts: Readonly<Record<Language, ReceiptMailTexts>> = {
   en: {
     subject: (merchant) => `Your receipt from ${merchant}`,
     received: (merchant) => `${merchant} has received your payment.`,
@@ -153,7 +153,7 @@ const withoutZeros = (amount: string): string => amount.includes(".") ? amount.r
 
 /** Subject and text. What the shop or a token calls itself becomes no link and no line of its own. */
 export const receiptMail = (
-  language: LanguageTag,
+  language: Language,
   { amountUsd, invoiceId, merchant, paidAt, payments, title }: ReceiptFacts
 ): { readonly subject: string; readonly text: string } => {
   const words = texts[language]

@@ -1,6 +1,6 @@
 /** The message by which a payor gets the claim link of a refund, in the languages of the payment page. Pure. */
 import { nameInMail } from "../../../runtime/Mail.ts"
-import type { LanguageTag } from "../../../schemas/Language.ts"
+import type { Language } from "../../../schemas/Languages.ts"
 
 /** What the message tells. */
 interface ClaimMailFacts {
@@ -21,7 +21,7 @@ interface ClaimMailTexts {
   readonly unexpected: string
 }
 
-const texts: Readonly<Record<LanguageTag, ClaimMailTexts>> = {
+const texts: Readonly<Record<Language, ClaimMailTexts>> = {
   en: {
     subject: ({ merchant }) => `Your refund from ${merchant}`,
     gives: ({ amount, merchant, network }) => `${merchant} is giving you back ${amount} on ${network}.`,
@@ -91,7 +91,7 @@ const texts: Readonly<Record<LanguageTag, ClaimMailTexts>> = {
 
 /** Subject and text. Names are not ours: whatever stands in them becomes no link and no line of its own. */
 export const claimMail = (
-  language: LanguageTag,
+  language: Language,
   { amount, link, merchant, network, symbol }: {
     readonly merchant: string
     /** Whole tokens. */

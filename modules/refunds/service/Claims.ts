@@ -3,7 +3,7 @@ import { Effect, MutableRef } from "effect"
 import { type CommitCause, type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { negotiateLanguage } from "../../../schemas/Language.ts"
+import { negotiateLanguage } from "../../../schemas/Languages.ts"
 import { descriptorOf } from "../../../schemas/Network.ts"
 import {
   canClaim,

@@ -1,6 +1,6 @@
 /** The message by which somebody is invited to a merchant's team, in the languages of the payment page. Pure. */
 import { nameInMail } from "../../../runtime/Mail.ts"
-import type { LanguageTag } from "../../../schemas/Language.ts"
+import type { Language } from "../../../schemas/Languages.ts"
 
 interface InvitationMailTexts {
   readonly subject: (merchant: string) => string
@@ -12,7 +12,7 @@ interface InvitationMailTexts {
   readonly unexpected: string
 }
 
-const texts: Readonly<Record<LanguageTag, InvitationMailTexts>> = {
+const texts: Readonly<Record<Language, InvitationMailTexts>> = {
   en: {
     subject: (merchant) => `Invitation to ${merchant}`,
     invites: (merchant) => `${merchant} invites you to its team, to work in its payments dashboard.`,
@@ -85,7 +85,7 @@ const texts: Readonly<Record<LanguageTag, InvitationMailTexts>> = {
 
 /** Subject and text. The merchant's name is not ours: whatever stands in it becomes no link and no line of its own. */
 export const invitationMail = (
-  language: LanguageTag,
+  language: Language,
   { link, merchant, needsApproval }: {
     readonly merchant: string
     readonly link: string

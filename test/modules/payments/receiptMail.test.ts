@@ -1,7 +1,7 @@
 /** Goal: a receipt says what was paid, in every language, and nothing that somebody else wrote becomes a link in it. */
 import { assert, describe, it } from "@effect/vitest"
 import { receiptMail } from "../../../modules/payments/rules/ReceiptMail.ts"
-import { languageTags } from "../../../schemas/Language.ts"
+import { Language } from "../../../schemas/Languages.ts"
 
 const facts = {
   merchant: "www.evil.example",
@@ -14,7 +14,7 @@ const facts = {
 
 describe("a receipt by e-mail", () => {
   it("names shop, money, transaction, time and invoice in every language, and has no link", () => {
-    const all = languageTags.map((language) => receiptMail(language, facts))
+    const all = Language.literals.map((language) => receiptMail(language, facts))
     for (const { subject, text } of all) {
       assert.include(subject, "www. evil. example")
       for (const part of ["20.00 USD", "20.5 USDC", "Base", "0xabc", "2025-12-21 12:34 UTC", facts.invoiceId]) {
@@ -22,7 +22,7 @@ describe("a receipt by e-mail", () => {
       }
       assert.notMatch(`${subject}${text}`, /:\/\/|evil\.example|^Invoice: 7/m)
     }
-    assert.strictEqual(new Set(all.map(({ text }) => text)).size, languageTags.length)
+    assert.strictEqual(new Set(all.map(({ text }) => text)).size, Language.literals.length)
   })
 
   it("names ten payments, and counts the others", () => {

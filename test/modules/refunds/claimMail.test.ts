@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { Refunds } from "../../../modules/refunds/plugin.ts"
 import { claimMail } from "../../../modules/refunds/rules/ClaimMail.ts"
-import { languageTags } from "../../../schemas/Language.ts"
+import { Language } from "../../../schemas/Languages.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import {
   callerOf,
@@ -174,7 +174,7 @@ layer(invoiceService)("the words of a claim link by e-mail", (it) => {
         network: "Base",
         link
       }
-      const all = languageTags.map((language) => claimMail(language, facts))
+      const all = Language.literals.map((language) => claimMail(language, facts))
       for (const { subject, text } of all) {
         assert.notMatch(subject, /[\r\n]/)
         assert.include(subject, "evil. example Shop")
@@ -182,6 +182,6 @@ layer(invoiceService)("the words of a claim link by e-mail", (it) => {
         assert.strictEqual(text.split("://").length, 2)
         assert.notInclude(text, "evil.example")
       }
-      assert.strictEqual(new Set(all.map(({ text }) => text)).size, languageTags.length)
+      assert.strictEqual(new Set(all.map(({ text }) => text)).size, Language.literals.length)
     }))
 })
