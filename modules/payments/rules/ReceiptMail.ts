@@ -1,7 +1,7 @@
 /** The receipt that a payor gets by e-mail, in the languages of the payment page. Pure. */
 import { DateTime } from "effect"
-import { nameInMail } from "../../../runtime/Mail.ts"
 import type { Language } from "../../../schemas/Languages.ts"
+import { nameInMail } from "../../../schemas/MailText.ts"
 
 interface ReceiptMailTexts {
   readonly subject: (merchant: string) => string

@@ -1,6 +1,6 @@
 /** The message by which a payor gets the claim link of a refund, in the languages of the payment page. Pure. */
-import { nameInMail } from "../../../runtime/Mail.ts"
 import type { Language } from "../../../schemas/Languages.ts"
+import { nameInMail } from "../../../schemas/MailText.ts"
 
 /** What the message tells. */
 interface ClaimMailFacts {

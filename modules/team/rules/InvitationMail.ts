@@ -1,6 +1,6 @@
 /** The message by which somebody is invited to a merchant's team, in the languages of the payment page. Pure. */
-import { nameInMail } from "../../../runtime/Mail.ts"
 import type { Language } from "../../../schemas/Languages.ts"
+import { nameInMail } from "../../../schemas/MailText.ts"
 
 interface InvitationMailTexts {
   readonly subject: (merchant: string) => string

@@ -20,10 +20,11 @@ import { attemptSeconds, isMailbox, maximumAttempts, nextAttemptAt, subjectLine 
 import { registerPersonalRecords } from "../../../modules/mail/service/PersonalRecords.ts"
 import { makeSender } from "../../../modules/mail/service/Sender.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
-import { Mail, type MailMessage, nameInMail } from "../../../runtime/Mail.ts"
+import { Mail, type MailMessage } from "../../../runtime/Mail.ts"
 import { PersonalData } from "../../../runtime/PersonalData.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
+import { nameInMail } from "../../../schemas/MailText.ts"
 import { exampleMessage } from "../../conformance/mails.ts"
 import { kernel, settingsLayer } from "../../support/Api.ts"
 
