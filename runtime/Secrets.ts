@@ -42,7 +42,16 @@ const tagBytes = 16
 /** Name of the devnet key file in the data directory. */
 export const masterFile = "master.key"
 
-const labels: ReadonlyArray<SecretLabel> = ["session", "pepper", "webhook", "jwt", "reply", "personal", "mail", "receipt"]
+const labels: ReadonlyArray<SecretLabel> = [
+  "session",
+  "pepper",
+  "webhook",
+  "jwt",
+  "reply",
+  "personal",
+  "mail",
+  "receipt"
+]
 
 /** The masters cannot be used: what is wrong and what to do. Never holds a key. */
 export class SecretsError extends Schema.TaggedError<SecretsError>()("SecretsError", { reason: Schema.String }) {

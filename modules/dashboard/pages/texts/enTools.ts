@@ -77,8 +77,6 @@ export const toolTexts = {
     },
     accepted: "Accepted",
     blocked: "Turned off",
-    accept: "Accept",
-    block: "Turn off",
     noWallets: "No receiving wallet yet: nobody can pay you on a real network.",
     families: {
       evm: "Ethereum and its relatives",
