@@ -181,61 +181,17 @@ export interface JournalRow extends EntryRow {
   readonly metadata: Readonly<Record<string, unknown>>
 }
 
-/** Statements over one SqlClient; a failing one is a defect. */
-export const make = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const until = sql`clock_timestamp() + ${leaseSeconds}::integer * interval '1 second'`
-
-  /** False where another export of the merchant is under way, in any process. */
-  const acquire = (merchantId: number, holder: string) =>
-    sql`INSERT INTO export_leases AS l (merchant_id, holder, until) VALUES (${merchantId}, ${holder}, ${until})
-      ON CONFLICT (merchant_id) DO UPDATE SET holder = excluded.holder, until = excluded.until
-        WHERE l.until <= clock_timestamp() RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
-
-  /** False where the time ran out and another export took the place. */
-  const renew = (merchantId: number, holder: string) =>
-    sql`UPDATE export_leases SET until = ${until} WHERE merchant_id = ${merchantId} AND holder = ${holder}
-      RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
-
-  const release = (merchantId: number, holder: string) =>
-    sql`DELETE FROM export_leases WHERE merchant_id = ${merchantId} AND holder = ${holder}`.pipe(
-      Effect.catch((error) => Effect.logWarning("The place of an export was not given up; it runs out", error))
-    )
-
-  /** Every row behind `after`, whatever its moment: so the cost of a statement has a limit. */
-  const invoices = ({ after, environment, merchantId }: PageQuery) =>
-    sql<InvoiceRow>`SELECT id, environment, type, status, amount, amount_paid, customer_id, order_id,
-        payer_wallet_network, payer_wallet_address, created_at, expires_at, paid_at, metadata
-      FROM invoices WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${after}::uuid
-      ORDER BY id LIMIT ${pageRows}`.pipe(Effect.orDie)
-
-  /** As {@link invoices}; the customer and the metadata are those of the invoice. */
-  const payments = ({ after, environment, merchantId }: PageQuery) =>
-    sql<PaymentRow>`SELECT p.id, p.invoice_id, p.environment, p.status, p.network, p.token_id, p.token_decimals,
-        p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at,
-        p.metadata -> 'token' AS token, p.metadata -> 'quote' AS quote, i.customer_id, i.metadata
-      FROM (SELECT * FROM invoice_payments
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${uuidPartOf(after)}::uuid
-        ORDER BY id LIMIT ${pageRows}) p
-      JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
-
-  /** As {@link payments}. The ids are `re_` and a UUID; `after` is one, or the UUID alone. */
-  const refundRows = <Row extends RefundRow>(
-    { after, environment, merchantId }: PageQuery,
-    more: { readonly columns: Statement.Fragment; readonly join: Statement.Fragment }
-  ) =>
-    sql<Row>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
-        r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
-        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
-        ${more.columns}
-      FROM (SELECT * FROM refunds
-        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
-        ORDER BY id LIMIT ${pageRows}) r
-      LEFT JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ${more.join}
-      ORDER BY r.id`.pipe(Effect.orDie)
-
-  const refunds = (query: PageQuery) => refundRows<RefundRow>(query, { columns: sql``, join: sql`` })
-
+/** The statements of what came in or went out, over those of payments and refunds. */
+const makeMovements = (
+  sql: SqlClient.SqlClient,
+  { payments, refundRows }: {
+    readonly payments: (query: PageQuery) => Effect.Effect<ReadonlyArray<PaymentRow>>
+    readonly refundRows: <Row extends RefundRow>(
+      query: PageQuery,
+      more: { readonly columns: Statement.Fragment; readonly join: Statement.Fragment }
+    ) => Effect.Effect<ReadonlyArray<Row>>
+  }
+) => {
   /** Whether this database has tables of batches: a config file may leave that module out. */
   const hasBatches = Effect.map(
     Effect.orDie(sql<{ batches: boolean }>`SELECT to_regclass('batch_lines') IS NOT NULL AS batches`),
@@ -318,6 +274,66 @@ export const make = Effect.gen(function*() {
     ]
     return rows.toSorted(([a], [b]) => (uuidPartOf(a!.id) < uuidPartOf(b!.id) ? -1 : 1)).slice(0, pageRows).flat()
   })
+
+  return movements
+}
+
+/** Statements over one SqlClient; a failing one is a defect. */
+export const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const until = sql`clock_timestamp() + ${leaseSeconds}::integer * interval '1 second'`
+
+  /** False where another export of the merchant is under way, in any process. */
+  const acquire = (merchantId: number, holder: string) =>
+    sql`INSERT INTO export_leases AS l (merchant_id, holder, until) VALUES (${merchantId}, ${holder}, ${until})
+      ON CONFLICT (merchant_id) DO UPDATE SET holder = excluded.holder, until = excluded.until
+        WHERE l.until <= clock_timestamp() RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
+
+  /** False where the time ran out and another export took the place. */
+  const renew = (merchantId: number, holder: string) =>
+    sql`UPDATE export_leases SET until = ${until} WHERE merchant_id = ${merchantId} AND holder = ${holder}
+      RETURNING 1`.pipe(Effect.orDie, Effect.map((rows) => rows.length === 1))
+
+  const release = (merchantId: number, holder: string) =>
+    sql`DELETE FROM export_leases WHERE merchant_id = ${merchantId} AND holder = ${holder}`.pipe(
+      Effect.catch((error) => Effect.logWarning("The place of an export was not given up; it runs out", error))
+    )
+
+  /** Every row behind `after`, whatever its moment: so the cost of a statement has a limit. */
+  const invoices = ({ after, environment, merchantId }: PageQuery) =>
+    sql<InvoiceRow>`SELECT id, environment, type, status, amount, amount_paid, customer_id, order_id,
+        payer_wallet_network, payer_wallet_address, created_at, expires_at, paid_at, metadata
+      FROM invoices WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${after}::uuid
+      ORDER BY id LIMIT ${pageRows}`.pipe(Effect.orDie)
+
+  /** As {@link invoices}; the customer and the metadata are those of the invoice. */
+  const payments = ({ after, environment, merchantId }: PageQuery) =>
+    sql<PaymentRow>`SELECT p.id, p.invoice_id, p.environment, p.status, p.network, p.token_id, p.token_decimals,
+        p.units::text AS units, p.amount, p.tx_hash, p.sender, p.seen_at, p.created_at, p.confirmed_at,
+        p.metadata -> 'token' AS token, p.metadata -> 'quote' AS quote, i.customer_id, i.metadata
+      FROM (SELECT * FROM invoice_payments
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${uuidPartOf(after)}::uuid
+        ORDER BY id LIMIT ${pageRows}) p
+      JOIN invoices i ON i.id = p.invoice_id AND i.merchant_id = p.merchant_id ORDER BY p.id`.pipe(Effect.orDie)
+
+  /** As {@link payments}. The ids are `re_` and a UUID; `after` is one, or the UUID alone. */
+  const refundRows = <Row extends RefundRow>(
+    { after, environment, merchantId }: PageQuery,
+    more: { readonly columns: Statement.Fragment; readonly join: Statement.Fragment }
+  ) =>
+    sql<Row>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
+        r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
+        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
+        ${more.columns}
+      FROM (SELECT * FROM refunds
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}
+        ORDER BY id LIMIT ${pageRows}) r
+      LEFT JOIN invoices i ON i.id = r.invoice_id AND i.merchant_id = r.merchant_id ${more.join}
+      ORDER BY r.id`.pipe(Effect.orDie)
+
+  const refunds = (query: PageQuery) => refundRows<RefundRow>(query, { columns: sql``, join: sql`` })
+
+  const movements = makeMovements(sql, { payments, refundRows })
 
   /**
    * Rows of both environments: the key knows none, and an index more would be one more to write for each payment. So
