@@ -128,13 +128,11 @@ const ticketOf = ({ api, environment }: Visit) =>
     ({ token, ws_url: url }) => jsonText(JSON.stringify({ url: `${url}&environment=${environment}&token=${token}` }))
   )
 
-const makeVisits = Effect.gen(function*() {
+/** How a page is answered: as itself, its part that changes, a document or a file. */
+const makeResponses = Effect.gen(function*() {
   const frames = yield* Frames
-  const open = yield* makeOpen
-  const sessions = yield* TeamSessions
-  const rateLimiter = yield* RateLimiter
   const localCalls = yield* LocalCalls
-  const { base, cookies, origin } = frames
+  const { base } = frames
 
   const send = (request: HttpServerRequest.HttpServerRequest, visit: Visit, screen: Screen): Response => {
     const text = request.headers["accept"] === "text/html+fragment"
@@ -190,6 +188,17 @@ const makeVisits = Effect.gen(function*() {
     }
     return yield* errorOf({ body: JSON.parse(responseText(response) ?? "{}"), headers: response.headers })
   })
+
+  return { respond, send, show }
+})
+
+const makeVisits = Effect.gen(function*() {
+  const frames = yield* Frames
+  const open = yield* makeOpen
+  const { respond, send, show } = yield* makeResponses
+  const sessions = yield* TeamSessions
+  const rateLimiter = yield* RateLimiter
+  const { base, cookies, origin } = frames
 
   /** Leads to who asks for a proof, and from there back. */
   const toPage = (path: "signin" | "signin/again", url: string): Response =>
