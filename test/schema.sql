@@ -1053,6 +1053,40 @@ CREATE UNIQUE INDEX payment_links_by_code ON public.payment_links USING btree (c
 
 CREATE INDEX payment_links_newest ON public.payment_links USING btree (merchant_id, environment, id);
 
+-- modules/mail
+
+CREATE TABLE mail_messages (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  sealed_content text,
+  recipient_hash text,
+  customer_id text,
+  status text NOT NULL,
+  attempts integer NOT NULL,
+  created_at bigint NOT NULL,
+  due_at bigint,
+  attempt_token text,
+  CONSTRAINT mail_messages_attempts_check CHECK ((attempts >= 0)),
+  CONSTRAINT mail_messages_check CHECK (((status = 'waiting'::text) = (sealed_content IS NOT NULL))),
+  CONSTRAINT mail_messages_check1 CHECK (((status = 'waiting'::text) = (due_at IS NOT NULL))),
+  CONSTRAINT mail_messages_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT mail_messages_pkey PRIMARY KEY (merchant_id, id),
+  CONSTRAINT mail_messages_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'sent'::text, 'bounced'::text, 'given_up'::text, 'erased'::text])))
+);
+
+CREATE INDEX mail_messages_by_age ON public.mail_messages USING btree (created_at);
+
+CREATE INDEX mail_messages_by_customer ON public.mail_messages USING btree (merchant_id, environment, customer_id, id) WHERE (customer_id IS NOT NULL);
+
+CREATE INDEX mail_messages_by_kind ON public.mail_messages USING btree (merchant_id, kind, created_at);
+
+CREATE INDEX mail_messages_by_recipient ON public.mail_messages USING btree (merchant_id, recipient_hash, created_at);
+
+CREATE INDEX mail_messages_due ON public.mail_messages USING btree (due_at) WHERE (due_at IS NOT NULL);
+
 -- modules/payments
 
 CREATE TABLE payor_contacts (
@@ -1187,6 +1221,24 @@ CREATE INDEX transfers_by_time ON public.transfers USING btree (merchant_id, env
 
 -- modules/refunds
 
+CREATE TABLE approvals (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  object text NOT NULL,
+  object_id text NOT NULL,
+  person text NOT NULL,
+  actor text NOT NULL,
+  text text,
+  signature json,
+  at bigint NOT NULL,
+  CONSTRAINT approvals_check CHECK (((signature IS NULL) = (text IS NULL))),
+  CONSTRAINT approvals_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT approvals_object_check CHECK ((object = ANY (ARRAY['refund'::text, 'batch'::text]))),
+  CONSTRAINT approvals_pkey PRIMARY KEY (merchant_id, id)
+);
+
 CREATE TABLE payout_proofs (
   network text NOT NULL,
   environment text NOT NULL,
@@ -1253,6 +1305,8 @@ CREATE TABLE sole_approvals (
   CONSTRAINT sole_approvals_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT sole_approvals_pkey PRIMARY KEY (merchant_id, environment, day)
 );
+
+CREATE INDEX approvals_of_object ON public.approvals USING btree (merchant_id, object_id, id);
 
 CREATE INDEX refunds_by_exception ON public.refunds USING btree (merchant_id, ((terms ->> 'exceptionId'::text)), id) WHERE ((terms ->> 'exceptionId'::text) IS NOT NULL);
 
@@ -1420,6 +1474,8 @@ CREATE TABLE people (
   name text NOT NULL,
   email text,
   recovery_set integer NOT NULL,
+  language text,
+  time_zone text,
   created_at bigint NOT NULL,
   CONSTRAINT people_pkey PRIMARY KEY (id)
 );

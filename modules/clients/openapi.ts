@@ -295,7 +295,7 @@ export interface paths {
         put?: never;
         /**
          * Invite a person
-         * @description Answers a link for one use within 7 days, shown this once: give it to the person yourself. At most 200 members and open invitations.
+         * @description Answers a link for one use within 7 days, shown this once: give it to the person yourself, or have it sent by `send_email`, which is 404 `NOT_FOUND` where the deployment sends no mail. At most 200 members and open invitations.
          */
         post: operations["team.invite"];
         delete?: never;
@@ -362,6 +362,30 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/team/me": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get who you are
+         * @description Your name, and how the dashboard is shown to you: the same at every merchant that you belong to.
+         */
+        get: operations["team-account.me"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Choose your language and time zone
+         * @description Of the dashboard. What is left out stays; null takes the choice back. Exports, books and days stay in UTC.
+         */
+        patch: operations["team-account.changeMe"];
         trace?: never;
     };
     "/api/v1/team/sessions": {
@@ -1183,7 +1207,7 @@ export interface paths {
         put?: never;
         /**
          * Leave an e-mail address
-         * @description Where the payor wants to hear of the payment. The last one holds; it is shown to nobody.
+         * @description Where the payor wants to hear of the payment: where the deployment sends mail, a receipt goes there once the invoice is paid. The last one holds; only the merchant sees it.
          */
         post: operations["payments.customerEmail"];
         delete?: never;
@@ -1634,6 +1658,26 @@ export interface paths {
          * @description `claim_url`, by which the payor says where the refund goes: shown this once. The link before it ends. An address that is said by it needs a new approval.
          */
         post: operations["refunds.claimLink"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/refunds/{id}/claim-link/email": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * E-mail a claim link
+         * @description Makes a new claim link, which ends the one before, and sends it to the payor: the answer does not have it. 404 `NOT_FOUND` where the deployment sends no mail. An address gets 5 messages of a merchant an hour.
+         */
+        post: operations["refunds.emailClaimLink"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3180,6 +3224,46 @@ export interface components {
                 /** @example 1766320496 */
                 sign_in_expires_at: number;
             };
+        };
+        /**
+         * @example {
+         *       "success": true,
+         *       "data": {
+         *         "id": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+         *         "object": "person",
+         *         "name": "Mara Lind",
+         *         "email": "mara@shop.example",
+         *         "language": "de",
+         *         "time_zone": "Europe/Berlin"
+         *       }
+         *     }
+         */
+        Account: {
+            /** @constant */
+            success: true;
+            data: {
+                /** @example per_550e8400-e29b-41d4-a716-446655440000 */
+                id: string;
+                /** @constant */
+                object: "person";
+                name: string;
+                email: string | null;
+                /** @description In which the dashboard is shown; null: in the one that the browser asks for */
+                language: ("en" | "es" | "de" | "fr" | "pt-BR" | "ja" | "zh-Hans" | "ar") | null;
+                /** @description In which the dashboard shows times; null: UTC */
+                time_zone: string | null;
+            };
+        };
+        /**
+         * @example {
+         *       "language": "de",
+         *       "time_zone": "Europe/Berlin"
+         *     }
+         */
+        AccountChange: {
+            language?: ("en" | "es" | "de" | "fr" | "pt-BR" | "ja" | "zh-Hans" | "ar") | null;
+            /** @description A name of the time zone database, such as `Europe/Berlin` or `UTC` */
+            time_zone?: string | null;
         };
         /**
          * @example {
@@ -5104,6 +5188,17 @@ export interface components {
             success: true;
             data: components["schemas"]["Pricing"];
         };
+        /**
+         * @example {
+         *       "email": "jane@shop.example",
+         *       "locale": "de"
+         *     }
+         */
+        ClaimLinkEmail: {
+            email: string & unknown;
+            /** @description Language of the message. Absent: that of the invoice, else `default_locale` of your branding, else English */
+            locale?: string | null;
+        };
         ClosedPeriod: {
             /** @constant */
             object: "closed_period";
@@ -6367,7 +6462,7 @@ export interface components {
                 } | null;
                 /** @description `merchant` if not said: you pay the network's fee. `payor`: it is kept of the amount */
                 fee_bearer?: ("payor" | "merchant") | null;
-                /** @description True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves */
+                /** @description True: on devnet approved at once, where a signed-in wallet calls and the destination is known. A key never approves; with real money a person signs what it approves */
                 auto_approve?: boolean | null;
                 /** @description Absent: as the exception says */
                 reason?: ("requested_by_customer" | "overpayment" | "late_payment" | "underpayment" | "wrong_token" | "order_cancelled" | "order_failed" | "duplicate" | "other") | null;
@@ -9007,7 +9102,7 @@ export interface components {
              * @enum {string}
              */
             fee_bearer: "payor" | "merchant";
-            /** @description True: approved at once, where a signed-in wallet calls and the destination is known. A key never approves */
+            /** @description True: on devnet approved at once, where a signed-in wallet calls and the destination is known. A key never approves; with real money a person signs what it approves */
             auto_approve?: boolean | null;
         };
         /**
@@ -9034,8 +9129,12 @@ export interface components {
         NewTeamInvitation: {
             /** @enum {string} */
             role: "owner" | "admin" | "developer" | "support" | "accountant" | "viewer";
-            /** @description By which the person is named, and recovers later. Nothing is sent to it: give the link yourself */
+            /** @description By which the person is named, and recovers later */
             email?: string | null;
+            /** @description True: the link is also sent to `email`. Absent or false: nothing is sent, give the link yourself */
+            send_email?: boolean | null;
+            /** @description Language of that message. Absent: English */
+            locale?: string | null;
         };
         /**
          * @example {
@@ -15911,6 +16010,7 @@ export interface operations {
                     "application/json": components["schemas"]["WrappedError"];
                 };
             };
+            404: components["responses"]["Wrapped404"];
             /**
              * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
              *
@@ -16338,6 +16438,257 @@ export interface operations {
             };
             413: components["responses"]["Wrapped413"];
             415: components["responses"]["Wrapped415"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.me": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "person",
+                     *         "name": "Mara Lind",
+                     *         "email": "mara@shop.example",
+                     *         "language": "de",
+                     *         "time_zone": "Europe/Berlin"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
+    "team-account.changeMe": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header?: {
+                /** @description Makes a repeat harmless: for 7 days the same key with the same body gets the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "language": "de",
+                 *       "time_zone": "Europe/Berlin"
+                 *     }
+                 */
+                "application/json": components["schemas"]["AccountChange"];
+            };
+        };
+        responses: {
+            /** @description Account */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "per_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "object": "person",
+                     *         "name": "Mara Lind",
+                     *         "email": "mara@shop.example",
+                     *         "language": "de",
+                     *         "time_zone": "Europe/Berlin"
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Account"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `CREDENTIAL_NOT_ALLOWED`: Payment pages take x-session-token and x-signature only: never send an API key here.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            404: components["responses"]["Wrapped404"];
+            409: components["responses"]["Wrapped409"];
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
             429: components["responses"]["Wrapped429"];
             500: components["responses"]["Wrapped500"];
             503: components["responses"]["Wrapped503"];
@@ -26998,6 +27349,215 @@ export interface operations {
             503: components["responses"]["Wrapped503"];
         };
     };
+    "refunds.emailClaimLink": {
+        parameters: {
+            query?: {
+                /** @description Where a call with a JWT is; a write may name it in its body instead. Absent: the merchant's default. A key's environment is its own, and naming the other one is refused. */
+                environment?: components["parameters"]["Environment"];
+            };
+            header: {
+                /** @description Required here. For 7 days the same key with the same body gets the first answer again; a UUID is a good value. */
+                "Idempotency-Key": components["parameters"]["IdempotencyKeyRequired"];
+                /** @description The version the answer is given in. Absent: the version your API key is pinned to. */
+                "X-Service-Version"?: components["parameters"]["ServiceVersion"];
+                /** @description Your own id for this call. It is echoed, and is `request.id` of the events the call causes. */
+                "X-Request-Id"?: components["parameters"]["RequestId"];
+            };
+            path: {
+                /** @description Id of the object. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "email": "jane@shop.example",
+                 *       "locale": "de"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ClaimLinkEmail"];
+            };
+        };
+        responses: {
+            /** @description OneRefund */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Idempotent-Replayed": components["headers"]["Idempotent-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "success": true,
+                     *       "data": {
+                     *         "id": "re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10",
+                     *         "object": "refund",
+                     *         "invoice_id": "550e8400-e29b-41d4-a716-446655440000",
+                     *         "invoice_payment_id": "7d444840-9dc0-41d1-b245-5ffdce74fad2",
+                     *         "exception_id": "exc_5b0f7a52-3a3e-4f5e-9d4b-6f5b1c3b2a10",
+                     *         "commerce_order_id": null,
+                     *         "status": "pending_approval",
+                     *         "amount": 5000,
+                     *         "amount_decimal": "5.000",
+                     *         "amount_unit": "usd_millis",
+                     *         "currency": "usd",
+                     *         "token_amount": "5.000000",
+                     *         "token_symbol": "USDC",
+                     *         "network": "base",
+                     *         "received_tx_hash": null,
+                     *         "fee": 20,
+                     *         "fee_decimal": "0.020",
+                     *         "net_amount": 4980,
+                     *         "net_amount_decimal": "4.980",
+                     *         "destination_address": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *         "tx_hash": null,
+                     *         "balance_transaction_id": null,
+                     *         "claim_url": null,
+                     *         "approvals": [
+                     *           {
+                     *             "by": "wallet:0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+                     *             "at": 1766320496
+                     *           }
+                     *         ],
+                     *         "reason": "overpayment",
+                     *         "failure_code": null,
+                     *         "created_at": 1766320496,
+                     *         "updated_at": 1766320496
+                     *       }
+                     *     }
+                     */
+                    "application/json": components["schemas"]["OneRefund"];
+                };
+            };
+            /**
+             * @description `VALIDATION_ERROR`: A field of the request is wrong.
+             *
+             *     `INVALID_ENVIRONMENT`: `environment` must be devnet or mainnet.
+             *
+             *     `INVALID_VERSION`: X-Service-Version is not a version of this API.
+             *
+             *     `INVALID_JSON`: The body is not valid JSON.
+             *
+             *     `AMBIGUOUS_CREDENTIALS`: Two different API keys were sent: send one.
+             *
+             *     `IDEMPOTENCY_KEY_MISSING`: This call needs an Idempotency-Key header; a UUID v4 is a good value.
+             *
+             *     `IDEMPOTENCY_KEY_INVALID`: Idempotency-Key must be 1 to 255 visible ASCII characters, sent once.
+             */
+            400: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            401: components["responses"]["Wrapped401"];
+            /**
+             * @description `SCOPE_MISMATCH`: This key's scope does not allow the call: commerce routes take a commerce key (ck_…), account routes a merchant key (mk_…).
+             *
+             *     `ENVIRONMENT_FORBIDDEN`: This key belongs to another environment.
+             *
+             *     `MAINNET_NOT_ENABLED`: This deployment does not serve mainnet.
+             *
+             *     `DEVNET_NOT_ENABLED`: This deployment does not serve devnet.
+             *
+             *     `PERMISSION_DENIED`: Your role at this merchant, or this key's permissions, do not include this: see details.right and details.roles.
+             *
+             *     `FRESH_PROOF_REQUIRED`: Prove anew who you are, it holds for 5 minutes: by a passkey in the dashboard, or sign in again by your wallet.
+             *
+             *     `IP_NOT_ALLOWED`: This key may not be used from your address: see its ip_allowlist.
+             */
+            403: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `REFUND_NOT_FOUND`: No such refund.
+             *
+             *     `NOT_FOUND`: No such resource.
+             */
+            404: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            /**
+             * @description `INVALID_TRANSITION`: The resource is not in a state that allows this.
+             *
+             *     `IDEMPOTENCY_REQUEST_IN_PROGRESS`: The first request with this Idempotency-Key is still running: try again.
+             */
+            409: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-Service-Version": components["headers"]["X-Service-Version"];
+                    "X-Service-Warning": components["headers"]["X-Service-Warning"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    "RateLimit-Limit": components["headers"]["RateLimit-Limit"];
+                    "RateLimit-Remaining": components["headers"]["RateLimit-Remaining"];
+                    "RateLimit-Reset": components["headers"]["RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "Retry-After": components["headers"]["RetryAfterSometimes"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WrappedError"];
+                };
+            };
+            413: components["responses"]["Wrapped413"];
+            415: components["responses"]["Wrapped415"];
+            422: components["responses"]["Wrapped422"];
+            429: components["responses"]["Wrapped429"];
+            500: components["responses"]["Wrapped500"];
+            503: components["responses"]["Wrapped503"];
+        };
+    };
     "refunds.retry": {
         parameters: {
             query?: {
@@ -30080,7 +30640,7 @@ export interface operations {
                 network?: "ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui";
                 /** @description Only this token */
                 token_id?: number;
-                /** @description Smallest balance of an address, in dollars; default: three times the cost of its gas, and at least 1 dollar */
+                /** @description Smallest balance of an address, in dollars; default: three times what collecting it costs, and at least 1 dollar */
                 min_value?: number;
                 /** @description `addresses`: with each of them */
                 expand?: "addresses";
