@@ -1,5 +1,5 @@
 /** The languages in which payors and members are addressed, which one somebody gets, and the time zones of times. */
-import { Schema } from "effect"
+import { Result, Schema } from "effect"
 
 /** Tags of the languages (RFC 5646), in the order in which they are offered. */
 export const Language = Schema.Literals(["en", "es", "de", "fr", "pt-BR", "ja", "zh-Hans", "ar"])
@@ -9,14 +9,8 @@ export type Language = typeof Language.Type
 const zonePattern = /^[A-Z][A-Za-z0-9_+-]{1,19}(?:\/[A-Z][A-Za-z0-9_+-]{1,29}){0,2}$/
 
 /** Whether times can be shown in a time zone of this name. */
-export const isTimeZone = (name: string): boolean => {
-  if (!zonePattern.test(name)) return false
-  try {
-    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== ""
-  } catch {
-    return false
-  }
-}
+export const isTimeZone = (name: string): boolean =>
+  zonePattern.test(name) && Result.isSuccess(Result.try(() => new Intl.DateTimeFormat("en", { timeZone: name })))
 
 /** A name of the time zone database, such as `Europe/Berlin`. */
 export const TimeZone = Schema.String.check(

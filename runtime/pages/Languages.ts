@@ -2,8 +2,8 @@
 import { negotiateLanguage } from "../../schemas/Languages.ts"
 
 /**
- * Chooses among the catalogues of all languages, whose tag is their `locale`, as `negotiateLanguage` does. Null: none of
- * the preferences has one.
+ * Chooses among the catalogues of all languages, whose tag is their `locale`, as `negotiateLanguage` does. Null: no
+ * preference has one.
  *
  * @example
  * makeNegotiate(catalogues)(["zh-TW", "de-AT", "en"])?.locale // => "de"

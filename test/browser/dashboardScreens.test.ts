@@ -81,8 +81,8 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("th
           assert.isAtMost(brotliCompressSync(text).length, mostBytes, path)
           yield* Effect.promise(async () => {
             assert.isAtMost(await page.locator("button.main, a.button.main").count(), 1, `${path}: one accent`)
-            // On a phone axe cannot see what a table has scrolled away, and it runs in no sandboxed frame: on the desk it
-            // sees the tables, and what is in the frames is judged in screens.test.ts.
+            // On a phone axe cannot see what a table has scrolled away, and it runs in no sandboxed frame: on the desk
+            // it sees the tables, and what is in the frames is judged in screens.test.ts.
             const found = (await axeViolations(page)).filter((one) =>
               !one.startsWith("frame-tested") && (visitor.width > 390 || !one.includes("partially obscured"))
             )
