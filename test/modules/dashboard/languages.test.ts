@@ -46,7 +46,8 @@ const calls: Readonly<Record<string, ReadonlyArray<ReadonlyArray<unknown>>>> = {
   "periods.differences": [[11, false], [11, true]],
   "batches.approvalsOf": [[1, 2]],
   "webhooks.attempt": [[4]],
-  "signing.part": [[2, 5]]
+  "signing.part": [[2, 5]],
+  "simulator.hours": [[11]]
 }
 
 const markers = ["«first»", "«second»", "«third»"] as const

@@ -404,7 +404,7 @@ layer(served as Layer.Layer<Served>)("events that tell of more than payments", (
   it.effect("are refused in words that name the environment which the caller may read", () =>
     Effect.gen(function*() {
       const refused = yield* get(21, "?type=batch.*", `merchant-21-devnet-${newestVersion}-support`)
-      assert.include(refused.json.error.message, "environment=devnet")
+      assert.include(refused.json.error.message, "Name the environment devnet")
       assert.deepInclude(refused.json.error.details, { right: "batches:read" })
     }))
 })
