@@ -396,15 +396,16 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       assert.strictEqual(made.status, 303, made.text)
       const batch = /batches\/(bat_[\w-]+)/.exec(String(made.headers.location))![1]!
       const page = (yield* see(owner, `/batches/${batch}`)).text
-      assert.include(page, "0 of 2")
+      // Two people approved the refund, so one says that this batch pays it.
+      assert.include(page, "0 of 1")
       assert.include(page, to)
-      assert.include((yield* approve(admin, `/batches/${batch}`)).headers.location, "notice=approved_first")
-      assert.notInclude((yield* see(admin, `/batches/${batch}`)).text, approveForm, "not offered twice to one person")
-      assert.include((yield* see(owner, `/batches/${batch}`)).text, approveForm)
+      assert.include(page, approveForm)
       assert.strictEqual((yield* approve(viewer, `/batches/${batch}`)).status, 403)
-      assert.match(String((yield* approve(owner, `/batches/${batch}`)).headers.location), /notice=approved$/)
-      assert.include((yield* see(admin, `/batches/${batch}`)).text, "2 of 2")
-      assert.include((yield* see(owner, `/batches/${batch}`)).text, "A admin", "who approved it by name")
+      assert.match(String((yield* approve(admin, `/batches/${batch}`)).headers.location), /notice=approved$/)
+      const approved = (yield* see(owner, `/batches/${batch}`)).text
+      assert.include(approved, "1 of 1")
+      assert.notInclude(approved, approveForm)
+      assert.include(approved, "A admin", "who approved it by name")
       assert.notInclude((yield* see(viewer, `/batches/${batch}`)).text, "A admin", "the team is not the viewer's")
       const log = yield* see(owner, "/audit")
       for (const act of ["refund.create", "refund.approve", "batch.create", "batch.approve"]) {
