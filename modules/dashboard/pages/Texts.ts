@@ -2,6 +2,7 @@
 import type { Language } from "../../../schemas/Languages.ts"
 import type { en } from "./texts/en.ts"
 import type { accountTexts } from "./texts/enAccount.ts"
+import type { approvalTexts } from "./texts/enApproval.ts"
 import type { signingTexts } from "./texts/enSigning.ts"
 import type { toolTexts } from "./texts/enTools.ts"
 
@@ -49,6 +50,7 @@ export type Texts = Words<Omit<typeof en, "locale" | "direction">> & {
 /** The parts of {@link Texts} that have a file of their own. */
 export type AccountTexts = Words<typeof accountTexts>
 export type ToolTexts = Words<typeof toolTexts>
+export type ApprovalTexts = Words<typeof approvalTexts>
 export type SigningTexts = Words<typeof signingTexts>
 
 export type NoticeName = keyof typeof en.notices

@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./arAccount.ts"
+import { approvalTexts } from "./arApproval.ts"
 import { signingTexts } from "./arSigning.ts"
 import { toolTexts } from "./arTools.ts"
 
@@ -58,7 +59,8 @@ export const ar: Texts = {
     branding: "الهوية البصرية",
     team: "الفريق",
     audit: "سجل التدقيق",
-    networks: "الشبكات"
+    networks: "الشبكات",
+    simulator: "المحاكي"
   },
   roles: {
     owner: "مالك",
@@ -76,6 +78,7 @@ export const ar: Texts = {
     exception_resolved: "تم اتخاذ القرار. صفحة العميل تعرضه الآن.",
     exception_left: "تُرك كما هو. لا يتغير شيء لدى العميل.",
     refund_created: "أُنشئت عملية إعادة المبلغ.",
+    claim_link_sent: "الرابط في طريقه إلى عنوان البريد الإلكتروني. يُرجى تنبيه العميل إلى البحث عنه.",
     passkey_added: "أُضيف مفتاح المرور. يُرجى تسجيل الدخول به من الآن فصاعدًا.",
     approved: "تمت الموافقة.",
     approved_first: "تمت الموافقة. يجب أن يوافق شخص آخر أيضًا.",
@@ -89,7 +92,11 @@ export const ar: Texts = {
     link_made: "رابط الدفع مفتوح. يُرجى نسخه أو طباعة الملصق.",
     link_off: "أُوقف رابط الدفع. لا يزال بالإمكان دفع فواتيره المفتوحة.",
     link_on: "أُعيد تشغيل رابط الدفع.",
-    hash_told: "سننظر هناك. الشبكة هي التي تحدد ما دُفع."
+    hash_told: "سننظر هناك. الشبكة هي التي تحدد ما دُفع.",
+    simulated: "تمت المحاكاة. تُبلَّغ خطافات الويب وصفحة الدفع بها كما تُبلَّغ بالأموال الحقيقية.",
+    clock_moved: "قُدّمت ساعتكم. وكل ما يقع موعده في تلك المدة قد حان الآن.",
+    wallet_set: "تستلم المحفظة الدفعات من الآن فصاعدًا. يُرجى مقارنة عناوينها أدناه بمحفظتكم قبل استلام أي دفعة.",
+    wallet_removed: "أُزيلت المحفظة. لن يُدفع إليها شيء جديد، وتبقى العناوين المعطاة من قبل تحت المراقبة."
   },
   errors: {
     title: "تعذّر ذلك",
@@ -105,6 +112,7 @@ export const ar: Texts = {
     dollars: "يجب أن يكون المبلغ بالدولار مع نقطة ورقمين للسنتات على الأكثر، مثل 12.50",
     day: "يجب أن يكون تاريخًا، مثل 2026-12-31"
   },
+  approving: approvalTexts,
   refusals: {
     wrongField: "هناك بيان ناقص أو غير صحيح.",
     notFound: "هذا غير موجود هنا.",
@@ -268,12 +276,15 @@ export const ar: Texts = {
     make: "إعادة المبلغ",
     back: (amount) => `إعادة ${amount} إلى العميل`,
     create: "إنشاء عملية الإعادة",
-    approve: "موافقة",
     approvals: "وافق عليها",
     cancel: "إلغاء إعادة المبلغ",
     retry: "إعادة المحاولة",
     claimLink: "رابط المبلغ المُعاد",
     claimLinkText: "من لديه هذا الرابط يحدد وجهة المال. يُرجى إرساله إلى العميل فقط. يُعرض هذه المرة فقط.",
+    emailLink: "إرسال رابط المبلغ المُعاد بالبريد الإلكتروني",
+    emailLinkText: "يُرسل رابط جديد إلى هذا العنوان وحده، ويبطل الرابط السابق. يُرجى التحقق من أنه عنوان العميل.",
+    emailLinkTo: "البريد الإلكتروني للعميل",
+    emailLinkSend: "إرسال الرابط",
     fee: "الرسوم",
     failure: "سبب الفشل",
     howMuch: "كم المبلغ؟",
@@ -402,7 +413,6 @@ export const ar: Texts = {
     code: "رمز المقارنة",
     approvals: "الموافقات",
     approvalsOf: (given, required) => `${given} من ${required}`,
-    approve: "موافقة",
     cancel: "إلغاء الحزمة",
     addresses: "العناوين",
     method: "الطريقة",

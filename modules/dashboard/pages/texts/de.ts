@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./deAccount.ts"
+import { approvalTexts } from "./deApproval.ts"
 import { signingTexts } from "./deSigning.ts"
 import { toolTexts } from "./deTools.ts"
 
@@ -44,7 +45,8 @@ export const de: Texts = {
     branding: "Erscheinungsbild",
     team: "Team",
     audit: "Prüfprotokoll",
-    networks: "Netzwerke"
+    networks: "Netzwerke",
+    simulator: "Simulation"
   },
   roles: {
     owner: "Inhaber",
@@ -62,6 +64,7 @@ export const de: Texts = {
     exception_resolved: "Entschieden. Die Seite Ihres Kunden sagt es jetzt.",
     exception_left: "Auf sich beruhen gelassen. Für Ihren Kunden ändert sich nichts.",
     refund_created: "Die Erstattung ist angelegt.",
+    claim_link_sent: "Der Link ist an die Adresse unterwegs. Bitten Sie Ihren Kunden, danach zu sehen.",
     passkey_added: "Der Passkey ist hinzugefügt. Melden Sie sich von nun an damit an.",
     approved: "Freigegeben.",
     approved_first: "Freigegeben. Eine weitere Person muss ebenfalls freigeben.",
@@ -75,7 +78,13 @@ export const de: Texts = {
     link_made: "Der Zahlungslink ist offen. Kopieren Sie ihn oder drucken Sie das Plakat.",
     link_off: "Der Zahlungslink ist aus. Seine offenen Rechnungen können noch bezahlt werden.",
     link_on: "Der Zahlungslink ist wieder an.",
-    hash_told: "Wir sehen dort nach. Was bezahlt ist, entscheidet das Netzwerk."
+    hash_told: "Wir sehen dort nach. Was bezahlt ist, entscheidet das Netzwerk.",
+    simulated: "Simuliert. Webhooks und die Zahlungsseite erfahren davon wie von echtem Geld.",
+    clock_moved: "Ihre Uhr ist vorgestellt. Was in dieser Zeit fällig wird, ist jetzt fällig.",
+    wallet_set:
+      "Die Wallet empfängt von nun an. Vergleichen Sie ihre Adressen unten mit Ihrer eigenen Wallet, bevor Sie eine Zahlung annehmen.",
+    wallet_removed:
+      "Die Wallet ist entfernt. Nichts Neues wird an sie gezahlt; Adressen, die vorher vergeben wurden, bleiben beobachtet."
   },
   errors: {
     title: "Das hat nicht geklappt",
@@ -112,6 +121,7 @@ export const de: Texts = {
     unavailable: "Das ist gerade nicht verfügbar. Versuchen Sie es in Kürze noch einmal.",
     other: "Der Dienst hat es abgelehnt."
   },
+  approving: approvalTexts,
   lists: {
     nothing: "Nichts gefunden.",
     clear: "Filter zurücksetzen",
@@ -257,13 +267,17 @@ export const de: Texts = {
     make: "Erstatten",
     back: (amount) => `${amount} zurück an den Kunden`,
     create: "Erstattung anlegen",
-    approve: "Freigeben",
     approvals: "Freigegeben von",
     cancel: "Erstattung stornieren",
     retry: "Noch einmal versuchen",
     claimLink: "Link zur Erstattung",
     claimLinkText:
       "Wer diesen Link hat, sagt, wohin das Geld geht. Senden Sie ihn nur Ihrem Kunden. Er wird nur dieses eine Mal gezeigt.",
+    emailLink: "Link zur Erstattung per E-Mail senden",
+    emailLinkText:
+      "Ein neuer Link geht nur an diese Adresse, und ein früherer gilt nicht mehr. Prüfen Sie, dass sie Ihrem Kunden gehört.",
+    emailLinkTo: "E-Mail-Adresse des Kunden",
+    emailLinkSend: "Link per E-Mail senden",
     fee: "Gebühr",
     failure: "Warum sie fehlschlug",
     howMuch: "Wie viel?",
@@ -393,7 +407,6 @@ export const de: Texts = {
     code: "Code zum Vergleichen",
     approvals: "Freigaben",
     approvalsOf: (given, required) => `${given} von ${required}`,
-    approve: "Freigeben",
     cancel: "Sammelauftrag stornieren",
     addresses: "Adressen",
     method: "Wie",

@@ -1,5 +1,8 @@
 /** German: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("de", { one: "# Stunde später", other: "# Stunden später" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -80,8 +83,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "Angenommen",
     blocked: "Ausgeschaltet",
-    accept: "Annehmen",
-    block: "Ausschalten",
     noWallets: "Noch keine Empfangswallet: In einem echten Netzwerk kann Sie niemand bezahlen.",
     families: {
       evm: "Ethereum und verwandte Netzwerke",
@@ -150,6 +151,7 @@ export const toolTexts: ToolTexts = {
     name: "Name",
     email: "E-Mail-Adresse",
     emailHint: "Es wird nichts dorthin gesendet: Sie geben den Link selbst weiter",
+    sendEmail: "Link per E-Mail an diese Adresse senden",
     role: "Rolle",
     joined: "Seit",
     change: "Ändern",
@@ -158,6 +160,8 @@ export const toolTexts: ToolTexts = {
     removeNow: "Ja, entfernen",
     invite: "Person einladen",
     invited: "Die Einladung ist erstellt",
+    invitedSentText:
+      "Dieser Link ist zu der Person unterwegs. Er gilt einmal, binnen sieben Tagen, und wird nur dieses eine Mal gezeigt.",
     invitedText:
       "Geben Sie der Person diesen Link selbst. Er gilt einmal, binnen sieben Tagen, und wird nur dieses eine Mal gezeigt.",
     invitations: "Einladungen",
@@ -173,5 +177,128 @@ export const toolTexts: ToolTexts = {
     joinText: "Sagen Sie, unter welchem Namen die anderen Sie kennen. Danach sind Sie angemeldet.",
     join: "Beitreten"
   },
-  audit: { who: "Wer", what: "Was", action: "Aktion", change: "Änderung", show: "Anzeigen", hash: "Hash" }
+  audit: { who: "Wer", what: "Was", action: "Aktion", change: "Änderung", show: "Anzeigen", hash: "Hash" },
+  simulator: {
+    title: "Simulation",
+    text: "Spielgeld. Jede Schaltfläche meldet den Regeln, durch die auch echtes Geld geht, eine Tatsache.",
+    open: "Simulieren",
+    close: "Schließen",
+    route: "Token und Netzwerk",
+    anyRoute: "Was die Seite zeigt, sonst USDC auf Base",
+    dollars: "Dollar",
+    dollarsHint: "Leer lassen für das, was noch fehlt",
+    blocks: "Blöcke darüber",
+    blocksHint: "Leer lassen für so viele wie nötig. 0: nur erkannt",
+    groups: {
+      transfers: "Ein Transfer geht ein",
+      mistakes: "Bei einem Transfer geht etwas schief",
+      blocks: "Der neueste Transfer, im Netzwerk",
+      ends: "Das Ende und der Weg zu Ihnen"
+    },
+    actions: {
+      pay: "Zahlen",
+      partial: "Die Hälfte zahlen",
+      overpay: "Ein Zehntel zu viel zahlen",
+      late: "Nach Ablauf zahlen",
+      wrong_token: "Anderen Token zahlen",
+      wrong_network: "Über anderes Netzwerk zahlen",
+      missing_memo: "Ohne Memo zahlen",
+      unmatched: "Vor der Rechnung zahlen",
+      duplicate: "Doppelt zahlen",
+      dust: "Zu wenig zahlen, um zu zählen",
+      confirm: "Bestätigen",
+      reorg: "In einen anderen Block verschieben",
+      drop: "Aus dem Netzwerk nehmen",
+      expire: "Rechnung ablaufen lassen",
+      settle: "Abrechnen",
+      fail_settlement: "Abrechnung fehlschlagen lassen"
+    },
+    outcomes: { succeeded: "Simulieren: ausgezahlt", failed: "Simulieren: fehlgeschlagen" },
+    clock: "Uhr",
+    clockText:
+      "Stellt Ihre Uhr im Testmodus vor: Rechnungen laufen ab, und wartende Zustellungen werden fällig. Zurückstellen lässt sie sich nicht.",
+    hours,
+    payTitle: "Eine erste Zahlung",
+    payText: "Legt eine Rechnung an und bezahlt sie, damit Sie alles sehen, was darauf folgt.",
+    pay: "Zahlung simulieren",
+    invoiceTitle: "Simulierte Zahlung",
+    networks: "Netzwerke mit Störung",
+    networksText: "Nur für Ihre eigenen Rechnungen im Testmodus, bis der Dienst neu gestartet wird.",
+    modes: { down: "Ausfallen lassen", lagging: "Blöcke verzögern", ok: "Zurücksetzen" },
+    newest: "Neueste Zahlungen",
+    newestText:
+      "Öffnen Sie eine, um sie teilweise oder doppelt zu bezahlen oder vom Netzwerk rückgängig machen zu lassen.",
+    noButton: "Drücken Sie eine der Schaltflächen dieser Seite"
+  },
+  tokens: {
+    preview: "Das sieht Ihr Kunde",
+    before: "Jetzt",
+    after: "Mit Ihrer Änderung",
+    unsaved: "Das ist noch nicht gespeichert. Drücken Sie „Speichern“, um es von nun an anzubieten.",
+    look: "Vorschau anzeigen",
+    policy: "Was Sie annehmen",
+    chosen: "Ausgewählt",
+    chosenHint: "Ihre Auswahl zählt, wenn nur ausgewählte Token angenommen werden; sonst bleibt sie gespeichert.",
+    acceptOne: (symbol, network) => `${symbol} auf ${network} annehmen`,
+    bulk: "Viele auf einmal",
+    allNetworks: "Alle Netzwerke",
+    acceptAll: "Alle annehmen",
+    blockAll: "Alle ausschalten"
+  },
+  wallets: {
+    kinds: {
+      xpub: "Öffentlicher Schlüssel eines Kontos",
+      address: "Eine Adresse",
+      pool: "Liste von Adressen",
+      forwarder: "Weiterleitung an Ihre Adresse"
+    },
+    compareText:
+      "Haken Sie jede ab, die Ihre eigene Wallet an derselben Stelle zeigt. Wenn eine nicht übereinstimmt, entfernen Sie diese Wallet sofort.",
+    compareFirst: "Vergleichen Sie jede Adresse mit Ihrer eigenen Wallet und haken Sie sie ab, bevor Sie freigeben",
+    add: "Empfangswallet festlegen",
+    addText:
+      "Geben Sie nur den öffentlichen Teil an. Wer einen privaten Schlüssel oder eine Wiederherstellungsphrase hat, hat Ihr Geld: Keine unserer Seiten fragt je danach.",
+    family: "Netzwerke",
+    value: "Öffentlicher Schlüssel oder Adresse",
+    valueHint:
+      "Zum Beispiel ein xpub aus den Kontoeinstellungen Ihrer Wallet. Eine Liste von Adressen wird über die API festgelegt.",
+    secret:
+      "Das sieht nach einem privaten Schlüssel oder einer Wiederherstellungsphrase aus. Es wurde nicht gespeichert. Geben Sie nur den öffentlichen Teil an, und bringen Sie Ihr Geld an einen anderen Ort, falls andere es gesehen haben könnten.",
+    startIndex: "Erste Adresse, die verwendet wird",
+    startIndexHint:
+      "0 für ein Konto, das nie verwendet wurde, sonst eins mehr als die höchste verwendete. Im Testmodus leer lassen",
+    set: "Diese Wallet festlegen",
+    remove: "Diese Wallet entfernen",
+    removeText: "Rechnungen bekommen keine Adressen mehr von ihr. Was an sie gezahlt wurde, wird nicht bewegt.",
+    removeNow: "Ja, entfernen"
+  },
+  preview: {
+    title: "Vorschau",
+    text: "Ihre Zahlungsseite mit erfundenen Daten. Nichts davon wird gespeichert, und niemand kann darauf zahlen.",
+    look: "Vorschau anzeigen",
+    state: "Status der Zahlung",
+    language: "Sprache",
+    theme: "Hell oder dunkel",
+    themes: { light: "Hell", dark: "Dunkel" },
+    device: "Gerät",
+    devices: { phone: "Telefon", desktop: "Computer" },
+    show: "Anzeigen",
+    frame: (state) => `Zahlungsseite: ${state}`,
+    states: {
+      choose: "Währung wählen",
+      waiting: "Wartet",
+      quote_ended: "Preis abgelaufen",
+      no_price: "Kein Preis",
+      confirming: "Wird bestätigt",
+      partial: "Teilweise bezahlt",
+      paid: "Bezahlt",
+      overpaid: "Zu viel bezahlt",
+      expired: "Abgelaufen",
+      late: "Zu spät eingegangen",
+      expired_partial: "Abgelaufen, teilweise bezahlt",
+      canceled: "Storniert",
+      reversed: "Vom Netzwerk rückgängig gemacht",
+      rejected: "Nicht angenommen"
+    }
+  }
 }

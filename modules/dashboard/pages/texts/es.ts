@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./esAccount.ts"
+import { approvalTexts } from "./esApproval.ts"
 import { signingTexts } from "./esSigning.ts"
 import { toolTexts } from "./esTools.ts"
 
@@ -44,7 +45,8 @@ export const es: Texts = {
     branding: "Imagen de marca",
     team: "Equipo",
     audit: "Registro de auditoría",
-    networks: "Redes"
+    networks: "Redes",
+    simulator: "Simulador"
   },
   roles: {
     owner: "Propietario",
@@ -62,6 +64,7 @@ export const es: Texts = {
     exception_resolved: "Decidido. La página de su cliente ya lo indica.",
     exception_left: "Se deja como está. Nada cambia para su cliente.",
     refund_created: "El reembolso está creado.",
+    claim_link_sent: "El enlace va en camino a la dirección. Pida a su cliente que lo busque.",
     passkey_added: "La llave de acceso está añadida. Inicie sesión con ella a partir de ahora.",
     approved: "Aprobado.",
     approved_first: "Aprobado. Otra persona también debe aprobarlo.",
@@ -75,7 +78,13 @@ export const es: Texts = {
     link_made: "El enlace de pago está abierto. Cópielo o imprima el cartel.",
     link_off: "El enlace de pago está desactivado. Sus facturas abiertas todavía se pueden pagar.",
     link_on: "El enlace de pago está activado de nuevo.",
-    hash_told: "La buscamos allí. La red decide qué se pagó."
+    hash_told: "La buscamos allí. La red decide qué se pagó.",
+    simulated: "Simulado. Los webhooks y la página de pago reciben el aviso como si fuera dinero real.",
+    clock_moved: "Su reloj está adelantado. Lo que debía ocurrir en ese tiempo ya ocurrió.",
+    wallet_set:
+      "La billetera recibe a partir de ahora. Compare sus direcciones de abajo con su propia billetera antes de aceptar un pago.",
+    wallet_removed:
+      "La billetera se quitó. Ya no se le paga nada nuevo; las direcciones entregadas antes se siguen vigilando."
   },
   errors: {
     title: "No se pudo hacer",
@@ -112,6 +121,7 @@ export const es: Texts = {
     unavailable: "No está disponible en este momento. Vuelva a intentarlo en breve.",
     other: "El servicio lo rechazó."
   },
+  approving: approvalTexts,
   lists: {
     nothing: "No hay resultados.",
     clear: "Quitar los filtros",
@@ -260,13 +270,17 @@ export const es: Texts = {
     make: "Reembolsar",
     back: (amount) => `${amount} de vuelta al cliente`,
     create: "Crear el reembolso",
-    approve: "Aprobar",
     approvals: "Aprobado por",
     cancel: "Anular el reembolso",
     retry: "Reintentar",
     claimLink: "Enlace del reembolso",
     claimLinkText:
       "Quien tenga este enlace indica adónde va el dinero. Envíelo solo a su cliente. Se muestra solo esta vez.",
+    emailLink: "Enviar por correo un enlace del reembolso",
+    emailLinkText:
+      "Un enlace nuevo va solo a esta dirección, y el enlace anterior deja de valer. Compruebe que es la de su cliente.",
+    emailLinkTo: "Correo electrónico del cliente",
+    emailLinkSend: "Enviar el enlace por correo",
     fee: "Comisión",
     failure: "Por qué falló",
     howMuch: "¿Cuánto?",
@@ -395,7 +409,6 @@ export const es: Texts = {
     code: "Código para comparar",
     approvals: "Aprobaciones",
     approvalsOf: (given, required) => `${given} de ${required}`,
-    approve: "Aprobar",
     cancel: "Anular el lote",
     addresses: "Direcciones",
     method: "Cómo",

@@ -1,5 +1,8 @@
 /** Spanish: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("es", { one: "# hora después", many: "# de horas después", other: "# horas después" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -79,8 +82,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "Aceptado",
     blocked: "Desactivado",
-    accept: "Aceptar",
-    block: "Desactivar",
     noWallets: "Todavía no hay billetera receptora: nadie puede pagarle en una red real.",
     families: {
       evm: "Ethereum y redes afines",
@@ -148,6 +149,7 @@ export const toolTexts: ToolTexts = {
     name: "Nombre",
     email: "Correo electrónico",
     emailHint: "No se envía nada: usted entrega el enlace directamente",
+    sendEmail: "Enviar el enlace por correo a esta dirección",
     role: "Rol",
     joined: "Desde",
     change: "Cambiar",
@@ -156,6 +158,8 @@ export const toolTexts: ToolTexts = {
     removeNow: "Sí, quitar",
     invite: "Invitar a una persona",
     invited: "La invitación está creada",
+    invitedSentText:
+      "Este enlace va en camino a la persona. Sirve una sola vez, en los próximos siete días, y se muestra solo esta vez.",
     invitedText:
       "Entregue usted este enlace directamente a la persona. Sirve una sola vez, en los próximos siete días, y se muestra solo esta vez.",
     invitations: "Invitaciones",
@@ -171,5 +175,127 @@ export const toolTexts: ToolTexts = {
     joinText: "Indique con qué nombre lo conocen los demás. Después su sesión queda iniciada.",
     join: "Unirse"
   },
-  audit: { who: "Quién", what: "Qué", action: "Acción", change: "Cambio", show: "Mostrar", hash: "Hash" }
+  audit: { who: "Quién", what: "Qué", action: "Acción", change: "Cambio", show: "Mostrar", hash: "Hash" },
+  simulator: {
+    title: "Simulador",
+    text: "Dinero ficticio. Cada botón comunica un hecho a las reglas por las que pasa el dinero real.",
+    open: "Simular",
+    close: "Cerrar",
+    route: "Token y red",
+    anyRoute: "El que muestra la página, o USDC en Base",
+    dollars: "Dólares",
+    dollarsHint: "Déjelo vacío para lo que falta",
+    blocks: "Bloques por encima",
+    blocksHint: "Déjelo vacío para tantos como necesite. 0: solo detectado",
+    groups: {
+      transfers: "Llega una transferencia",
+      mistakes: "Una transferencia sale mal",
+      blocks: "La última transferencia, en la red",
+      ends: "El final, y el camino hasta usted"
+    },
+    actions: {
+      pay: "Pagar",
+      partial: "Pagar la mitad",
+      overpay: "Pagar una décima parte de más",
+      late: "Pagar después del final",
+      wrong_token: "Pagar con otro token",
+      wrong_network: "Pagar por otra red",
+      missing_memo: "Pagar sin memo",
+      unmatched: "Pagar antes de la factura",
+      duplicate: "Pagar dos veces",
+      dust: "Pagar demasiado poco para contar",
+      confirm: "Confirmar",
+      reorg: "Mover a otro bloque",
+      drop: "Quitar de la red",
+      expire: "Dejar expirar la factura",
+      settle: "Liquidar",
+      fail_settlement: "Hacer fallar la liquidación"
+    },
+    outcomes: { succeeded: "Simular: pagado", failed: "Simular: fallido" },
+    clock: "Reloj",
+    clockText:
+      "Adelanta su reloj de prueba: las facturas expiran y llega la hora de las entregas en espera. No hay vuelta atrás.",
+    hours,
+    payTitle: "Un primer pago",
+    payText: "Crea una factura y la paga, para que usted vea todo lo que sigue.",
+    pay: "Simular un pago",
+    invoiceTitle: "Pago simulado",
+    networks: "Redes que fallan",
+    networksText: "Solo para sus propias facturas de prueba, hasta que el servicio se reinicie.",
+    modes: { down: "Hacer caer", lagging: "Retrasar bloques", ok: "Restablecer" },
+    newest: "Pagos más recientes",
+    newestText: "Abra uno para pagarlo en parte, pagarlo dos veces o dejar que la red lo revierta.",
+    noButton: "Pulse uno de los botones de esta página"
+  },
+  tokens: {
+    preview: "Lo que ve su cliente",
+    before: "Ahora",
+    after: "Con su cambio",
+    unsaved: "Esto todavía no está guardado. Pulse «Guardar» para ofrecerlo a partir de ahora.",
+    look: "Ver la vista previa",
+    policy: "Lo que usted acepta",
+    chosen: "Elegido",
+    chosenHint: "Lo que marque vale cuando solo se aceptan los tokens elegidos; en los demás casos, se conserva.",
+    acceptOne: (symbol, network) => `Aceptar ${symbol} en ${network}`,
+    bulk: "Muchos a la vez",
+    allNetworks: "Todas las redes",
+    acceptAll: "Aceptar todos",
+    blockAll: "Desactivar todos"
+  },
+  wallets: {
+    kinds: {
+      xpub: "Clave pública de una cuenta",
+      address: "Una dirección",
+      pool: "Lista de direcciones",
+      forwarder: "Reenvío a su dirección"
+    },
+    compareText:
+      "Marque cada una que su propia billetera muestre en el mismo lugar. Si alguna no coincide, quite esta billetera de inmediato.",
+    compareFirst: "Compare cada dirección con su propia billetera, y márquela, antes de aprobar",
+    add: "Establecer una billetera receptora",
+    addText:
+      "Indique solo la parte pública. Quien tenga una clave privada o una frase de recuperación tiene su dinero: ninguna página nuestra la pide jamás.",
+    family: "Redes",
+    value: "Clave pública o dirección",
+    valueHint:
+      "Por ejemplo, un xpub de la configuración de la cuenta en su billetera. Una lista de direcciones se establece por la API.",
+    secret:
+      "Esto parece una clave privada o una frase de recuperación. No se guardó. Indique solo la parte pública, y mueva su dinero si otros pueden haberla visto.",
+    startIndex: "Primera dirección que se usará",
+    startIndexHint:
+      "0 para una cuenta que nunca se usó; si no, una más que la más alta usada. En modo de prueba, déjelo vacío",
+    set: "Establecer esta billetera",
+    remove: "Quitar esta billetera",
+    removeText: "Las facturas ya no reciben direcciones de ella. No se mueve nada de lo que se le pagó.",
+    removeNow: "Sí, quitar"
+  },
+  preview: {
+    title: "Vista previa",
+    text: "Su página de pago con datos inventados. No se guarda nada de ella, y nadie puede pagar en ella.",
+    look: "Ver la vista previa",
+    state: "Estado del pago",
+    language: "Idioma",
+    theme: "Claro u oscuro",
+    themes: { light: "Claro", dark: "Oscuro" },
+    device: "Dispositivo",
+    devices: { phone: "Teléfono", desktop: "Computadora" },
+    show: "Mostrar",
+    frame: (state) => `Página de pago: ${state}`,
+    states: {
+      choose: "Elegir una moneda",
+      waiting: "Pendiente",
+      quote_ended: "Precio expirado",
+      no_price: "Sin precio",
+      confirming: "Confirmando",
+      partial: "Pagado en parte",
+      paid: "Pagado",
+      overpaid: "Pagado de más",
+      expired: "Expirado",
+      late: "Llegó tarde",
+      expired_partial: "Expirado, pagado en parte",
+      canceled: "Anulado",
+      reversed: "Revertido por la red",
+      rejected: "No aceptado"
+    }
+  }
 }

@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./frAccount.ts"
+import { approvalTexts } from "./frApproval.ts"
 import { signingTexts } from "./frSigning.ts"
 import { toolTexts } from "./frTools.ts"
 
@@ -44,7 +45,8 @@ export const fr: Texts = {
     branding: "Image de marque",
     team: "Équipe",
     audit: "Journal d’audit",
-    networks: "Réseaux"
+    networks: "Réseaux",
+    simulator: "Simulateur"
   },
   roles: {
     owner: "Propriétaire",
@@ -62,6 +64,7 @@ export const fr: Texts = {
     exception_resolved: "Décidé. La page de votre client l’indique désormais.",
     exception_left: "Laissé en l’état. Rien ne change pour votre client.",
     refund_created: "Le remboursement est créé.",
+    claim_link_sent: "Le lien est en route vers l’adresse. Demandez à votre client de le chercher.",
     passkey_added: "La clé d’accès est ajoutée. Connectez-vous avec elle désormais.",
     approved: "Approuvé.",
     approved_first: "Approuvé. Une autre personne doit aussi approuver.",
@@ -76,7 +79,13 @@ export const fr: Texts = {
     link_made: "Le lien de paiement est ouvert. Copiez-le ou imprimez l’affiche.",
     link_off: "Le lien de paiement est désactivé. Ses factures ouvertes peuvent encore être payées.",
     link_on: "Le lien de paiement est de nouveau actif.",
-    hash_told: "Nous regardons là-bas. C’est le réseau qui décide de ce qui est payé."
+    hash_told: "Nous regardons là-bas. C’est le réseau qui décide de ce qui est payé.",
+    simulated: "Simulé. Les webhooks et la page de paiement en sont avertis comme pour de l’argent réel.",
+    clock_moved: "Votre horloge est avancée. Ce qui arrivait à échéance pendant ce temps y est arrivé.",
+    wallet_set:
+      "Le portefeuille reçoit désormais. Comparez ses adresses ci-dessous avec votre propre portefeuille avant d’accepter un paiement.",
+    wallet_removed:
+      "Le portefeuille est retiré. Rien de nouveau ne lui est payé\u202f; les adresses déjà données restent surveillées."
   },
   errors: {
     title: "Cela n’a pas fonctionné",
@@ -113,6 +122,7 @@ export const fr: Texts = {
     unavailable: "Ce n’est pas disponible pour le moment. Réessayez dans un instant.",
     other: "Le service l’a refusé."
   },
+  approving: approvalTexts,
   lists: {
     nothing: "Aucun résultat.",
     clear: "Effacer les filtres",
@@ -261,13 +271,17 @@ export const fr: Texts = {
     make: "Rembourser",
     back: (amount) => `${amount} rendus au client`,
     create: "Créer le remboursement",
-    approve: "Approuver",
     approvals: "Approuvé par",
     cancel: "Annuler le remboursement",
     retry: "Réessayer",
     claimLink: "Lien du remboursement",
     claimLinkText:
       "Quiconque a ce lien dit où va l’argent. Ne l’envoyez qu’à votre client. Il n’est affiché qu’une fois.",
+    emailLink: "Envoyer un lien du remboursement par e-mail",
+    emailLinkText:
+      "Un nouveau lien est envoyé à cette seule adresse, et un lien précédent prend fin. Vérifiez que c’est bien celle de votre client.",
+    emailLinkTo: "Adresse e-mail du client",
+    emailLinkSend: "Envoyer le lien par e-mail",
     fee: "Frais",
     failure: "Raison de l’échec",
     howMuch: "Combien\u202f?",
@@ -397,7 +411,6 @@ export const fr: Texts = {
     code: "Code à comparer",
     approvals: "Approbations",
     approvalsOf: (given, required) => `${given} sur ${required}`,
-    approve: "Approuver",
     cancel: "Annuler le lot",
     addresses: "Adresses",
     method: "Moyen",

@@ -1,5 +1,8 @@
 /** French: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("fr", { one: "# heure plus tard", many: "# d’heures plus tard", other: "# heures plus tard" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -84,8 +87,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "Accepté",
     blocked: "Désactivé",
-    accept: "Accepter",
-    block: "Désactiver",
     noWallets: "Aucun portefeuille de réception\u202f: personne ne peut vous payer sur un réseau réel.",
     families: {
       evm: "Ethereum et réseaux apparentés",
@@ -153,6 +154,7 @@ export const toolTexts: ToolTexts = {
     name: "Nom",
     email: "Adresse e-mail",
     emailHint: "Rien n’y est envoyé\u202f: vous donnez le lien vous-même",
+    sendEmail: "Envoyer le lien par e-mail à cette adresse",
     role: "Rôle",
     joined: "Depuis",
     change: "Modifier",
@@ -161,6 +163,8 @@ export const toolTexts: ToolTexts = {
     removeNow: "Oui, retirer",
     invite: "Inviter une personne",
     invited: "L’invitation est créée",
+    invitedSentText:
+      "Ce lien est en route vers la personne. Il sert une fois, dans les sept jours, et n’est affiché qu’une fois.",
     invitedText:
       "Donnez vous-même ce lien à la personne. Il sert une fois, dans les sept jours, et n’est affiché qu’une fois.",
     invitations: "Invitations",
@@ -176,5 +180,128 @@ export const toolTexts: ToolTexts = {
     joinText: "Dites sous quel nom les autres vous connaissent. Votre session s’ouvre ensuite.",
     join: "Rejoindre"
   },
-  audit: { who: "Qui", what: "Quoi", action: "Action", change: "Modification", show: "Afficher", hash: "Hachage" }
+  audit: { who: "Qui", what: "Quoi", action: "Action", change: "Modification", show: "Afficher", hash: "Hachage" },
+  simulator: {
+    title: "Simulateur",
+    text: "Argent fictif. Chaque bouton annonce un fait aux règles par lesquelles passe l’argent réel.",
+    open: "Simuler",
+    close: "Fermer",
+    route: "Jeton et réseau",
+    anyRoute: "Celui que montre la page, ou USDC sur Base",
+    dollars: "Montant en dollars",
+    dollarsHint: "Laissez vide pour ce qui manque",
+    blocks: "Blocs par-dessus",
+    blocksHint: "Laissez vide pour autant qu’il en faut. 0\u202f: détecté seulement",
+    groups: {
+      transfers: "Un transfert arrive",
+      mistakes: "Un transfert se passe mal",
+      blocks: "Le dernier transfert, sur le réseau",
+      ends: "La fin, et le chemin jusqu’à vous"
+    },
+    actions: {
+      pay: "Payer",
+      partial: "Payer la moitié",
+      overpay: "Payer un dixième en trop",
+      late: "Payer après la fin",
+      wrong_token: "Payer avec un autre jeton",
+      wrong_network: "Payer sur un autre réseau",
+      missing_memo: "Payer sans mémo",
+      unmatched: "Payer avant la facture",
+      duplicate: "Payer deux fois",
+      dust: "Payer trop peu pour compter",
+      confirm: "Confirmer",
+      reorg: "Déplacer vers un autre bloc",
+      drop: "Retirer du réseau",
+      expire: "Faire expirer la facture",
+      settle: "Régler",
+      fail_settlement: "Faire échouer le règlement"
+    },
+    outcomes: { succeeded: "Simuler\u202f: versé", failed: "Simuler\u202f: échoué" },
+    clock: "Horloge",
+    clockText:
+      "Avance votre horloge de test\u202f: les factures expirent et les livraisons en attente arrivent à échéance. Aucun retour en arrière n’est possible.",
+    hours,
+    payTitle: "Un premier paiement",
+    payText: "Crée une facture et la paie, pour vous montrer tout ce qui suit.",
+    pay: "Simuler un paiement",
+    invoiceTitle: "Paiement simulé",
+    networks: "Réseaux en panne",
+    networksText: "Pour vos propres factures de test seulement, jusqu’au redémarrage du service.",
+    modes: { down: "Mettre en panne", lagging: "Retarder les blocs", ok: "Rétablir" },
+    newest: "Paiements les plus récents",
+    newestText: "Ouvrez-en un pour le payer en partie, le payer deux fois ou laisser le réseau l’annuler.",
+    noButton: "Appuyez sur un des boutons de cette page"
+  },
+  tokens: {
+    preview: "Ce que voit votre client",
+    before: "Maintenant",
+    after: "Avec votre modification",
+    unsaved: "Ceci n’est pas encore enregistré. Appuyez sur “Enregistrer” pour le proposer désormais.",
+    look: "Voir l’aperçu",
+    policy: "Ce que vous acceptez",
+    chosen: "Choisi",
+    chosenHint:
+      "Ce que vous cochez compte quand seuls les jetons choisis sont acceptés, et reste enregistré dans les autres cas.",
+    acceptOne: (symbol, network) => `Accepter ${symbol} sur ${network}`,
+    bulk: "Plusieurs à la fois",
+    allNetworks: "Tous les réseaux",
+    acceptAll: "Tout accepter",
+    blockAll: "Tout désactiver"
+  },
+  wallets: {
+    kinds: {
+      xpub: "Clé publique d’un compte",
+      address: "Une adresse",
+      pool: "Liste d’adresses",
+      forwarder: "Redirection vers votre adresse"
+    },
+    compareText:
+      "Cochez chacune de celles que votre propre portefeuille montre à la même place. Si l’une d’elles ne correspond pas, retirez aussitôt ce portefeuille.",
+    compareFirst: "Comparez chaque adresse avec votre propre portefeuille, et cochez-la, avant d’approuver",
+    add: "Définir un portefeuille de réception",
+    addText:
+      "Ne donnez que la partie publique. Quiconque a une clé privée ou une phrase de récupération a votre argent\u202f: aucune de nos pages n’en demande jamais.",
+    family: "Réseaux",
+    value: "Clé publique ou adresse",
+    valueHint:
+      "Par exemple une xpub, prise dans les paramètres du compte de votre portefeuille. Une liste d’adresses se définit par l’API.",
+    secret:
+      "Cela ressemble à une clé privée ou à une phrase de récupération. Rien n’a été conservé. Ne donnez que la partie publique, et déplacez votre argent si d’autres ont pu la voir.",
+    startIndex: "Première adresse à utiliser",
+    startIndexHint:
+      "0 pour un compte jamais utilisé, sinon celle qui suit la plus haute utilisée. Laissez vide en mode test",
+    set: "Définir ce portefeuille",
+    remove: "Retirer ce portefeuille",
+    removeText: "Les factures n’en reçoivent plus d’adresses. Rien de ce qui lui a été payé n’est déplacé.",
+    removeNow: "Oui, retirer"
+  },
+  preview: {
+    title: "Aperçu",
+    text: "Votre page de paiement avec des données inventées. Rien n’en est enregistré, et personne ne peut y payer.",
+    look: "Voir l’aperçu",
+    state: "État du paiement",
+    language: "Langue",
+    theme: "Clair ou sombre",
+    themes: { light: "Clair", dark: "Sombre" },
+    device: "Appareil",
+    devices: { phone: "Téléphone", desktop: "Ordinateur" },
+    show: "Afficher",
+    frame: (state) => `Page de paiement\u202f: ${state}`,
+    states: {
+      choose: "Choisir une devise",
+      waiting: "En attente",
+      quote_ended: "Prix expiré",
+      no_price: "Pas de prix",
+      confirming: "En cours de confirmation",
+      partial: "Payé en partie",
+      paid: "Payé",
+      overpaid: "Payé en trop",
+      expired: "Expiré",
+      late: "Arrivé en retard",
+      expired_partial: "Expiré, payé en partie",
+      canceled: "Annulé",
+      reversed: "Annulé par le réseau",
+      rejected: "Non accepté"
+    }
+  }
 }

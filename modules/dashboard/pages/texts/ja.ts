@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./jaAccount.ts"
+import { approvalTexts } from "./jaApproval.ts"
 import { signingTexts } from "./jaSigning.ts"
 import { toolTexts } from "./jaTools.ts"
 
@@ -44,7 +45,8 @@ export const ja: Texts = {
     branding: "ブランド表示",
     team: "チーム",
     audit: "監査ログ",
-    networks: "ネットワーク"
+    networks: "ネットワーク",
+    simulator: "シミュレーター"
   },
   roles: {
     owner: "オーナー",
@@ -62,6 +64,7 @@ export const ja: Texts = {
     exception_resolved: "対応を決定しました。顧客のページにも表示されています。",
     exception_left: "そのままにしました。顧客側に変化はありません。",
     refund_created: "返金を作成しました。",
+    claim_link_sent: "リンクをこのアドレスに送信しています。届いたメールを確認するよう、顧客に伝えてください。",
     passkey_added: "パスキーを追加しました。今後はこれでサインインしてください。",
     approved: "承認しました。",
     approved_first: "承認しました。もう 1 人の承認が必要です。",
@@ -75,7 +78,13 @@ export const ja: Texts = {
     link_made: "支払いリンクを公開しました。コピーするか、ポスターを印刷してください。",
     link_off: "支払いリンクを無効にしました。未払いの請求書は引き続き支払えます。",
     link_on: "支払いリンクを再び有効にしました。",
-    hash_told: "そのトランザクションを確認します。支払われたかどうかはネットワークが決めます。"
+    hash_told: "そのトランザクションを確認します。支払われたかどうかはネットワークが決めます。",
+    simulated: "シミュレーションしました。Webhook と支払いページには、実際のお金と同じように伝わります。",
+    clock_moved: "時計を進めました。その間に期限が来たものは処理されました。",
+    wallet_set:
+      "今後はこのウォレットで受け取ります。支払いを受ける前に、下のアドレスをご自分のウォレットと照らし合わせてください。",
+    wallet_removed:
+      "ウォレットを削除しました。新しい支払いには使われません。すでに案内したアドレスは引き続き監視されます。"
   },
   errors: {
     title: "処理できませんでした",
@@ -92,6 +101,7 @@ export const ja: Texts = {
     dollars: "ドルの金額を、セントは小数点以下 2 桁までで入力してください（例：12.50）",
     day: "日付を入力してください（例：2026-12-31）"
   },
+  approving: approvalTexts,
   refusals: {
     wrongField: "入力が足りないか、正しくありません。",
     notFound: "該当するものがありません。",
@@ -255,12 +265,15 @@ export const ja: Texts = {
     make: "返金する",
     back: (amount) => `顧客への返金 ${amount}`,
     create: "返金を作成",
-    approve: "承認する",
     approvals: "承認者",
     cancel: "返金を取り消す",
     retry: "再試行",
     claimLink: "返金のリンク",
     claimLinkText: "このリンクを持つ人が送り先を決めます。顧客だけに送ってください。表示されるのは今回だけです。",
+    emailLink: "返金のリンクをメールで送る",
+    emailLinkText: "このアドレスだけに新しいリンクを送り、以前のリンクは無効になります。顧客のものか確認してください。",
+    emailLinkTo: "顧客のメールアドレス",
+    emailLinkSend: "リンクをメールで送る",
     fee: "手数料",
     failure: "失敗の理由",
     howMuch: "返金額",
@@ -389,7 +402,6 @@ export const ja: Texts = {
     code: "照合コード",
     approvals: "承認",
     approvalsOf: (given, required) => `${given} / ${required}`,
-    approve: "承認する",
     cancel: "一括処理を取り消す",
     addresses: "アドレス",
     method: "方法",

@@ -1,5 +1,8 @@
 /** Japanese: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("ja", { other: "# 時間進める" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -79,8 +82,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "受付中",
     blocked: "無効",
-    accept: "受け付ける",
-    block: "無効にする",
     noWallets: "受け取り用のウォレットがまだないため、本番のネットワークでは支払いを受けられません。",
     families: {
       evm: "Ethereum と互換ネットワーク",
@@ -147,6 +148,7 @@ export const toolTexts: ToolTexts = {
     name: "名前",
     email: "メールアドレス",
     emailHint: "何も送信されません。リンクはご自分で渡してください",
+    sendEmail: "このアドレスにリンクをメールで送る",
     role: "役割",
     joined: "参加日時",
     change: "変更",
@@ -155,6 +157,7 @@ export const toolTexts: ToolTexts = {
     removeNow: "削除する",
     invite: "招待する",
     invited: "招待を作成しました",
+    invitedSentText: "このリンクを本人に送信しています。7 日以内に 1 回だけ使え、表示されるのは今回だけです。",
     invitedText: "このリンクをご自分で本人に渡してください。7 日以内に 1 回だけ使え、表示されるのは今回だけです。",
     invitations: "招待",
     revoke: "取り消す",
@@ -169,5 +172,125 @@ export const toolTexts: ToolTexts = {
     joinText: "他のメンバーに表示する名前を入力してください。参加するとサインインします。",
     join: "参加する"
   },
-  audit: { who: "実行者", what: "対象", action: "操作", change: "変更内容", show: "表示", hash: "ハッシュ" }
+  audit: { who: "実行者", what: "対象", action: "操作", change: "変更内容", show: "表示", hash: "ハッシュ" },
+  simulator: {
+    title: "シミュレーター",
+    text: "テスト用の資金です。各ボタンは、実際のお金と同じルールに 1 つの出来事を伝えます。",
+    open: "シミュレーションする",
+    close: "閉じる",
+    route: "トークンとネットワーク",
+    anyRoute: "ページに表示されているもの、または Base の USDC",
+    dollars: "ドル",
+    dollarsHint: "不足額を使う場合は空のままにします",
+    blocks: "承認数",
+    blocksHint: "必要な数にする場合は空のままにします。0 の場合は検出のみ",
+    groups: {
+      transfers: "送金が届く",
+      mistakes: "送金の間違い",
+      blocks: "最新の送金のネットワーク上の動き",
+      ends: "期限と精算"
+    },
+    actions: {
+      pay: "支払う",
+      partial: "半額を支払う",
+      overpay: "1 割多く支払う",
+      late: "期限後に支払う",
+      wrong_token: "別のトークンで支払う",
+      wrong_network: "別のネットワークで支払う",
+      missing_memo: "メモなしで支払う",
+      unmatched: "請求書の発行前に支払う",
+      duplicate: "二重に支払う",
+      dust: "計上されない少額を支払う",
+      confirm: "ネットワークで承認する",
+      reorg: "別のブロックに移す",
+      drop: "ネットワークから取り除く",
+      expire: "請求書を期限切れにする",
+      settle: "精算する",
+      fail_settlement: "精算を失敗させる"
+    },
+    outcomes: { succeeded: "シミュレーション：支払い完了", failed: "シミュレーション：失敗" },
+    clock: "時計",
+    clockText: "テストの時計を進めます。請求書は期限切れになり、待機中の配信は実行されます。元に戻すことはできません。",
+    hours,
+    payTitle: "最初の支払い",
+    payText: "請求書を発行して支払い、その後の流れをすべて確認できます。",
+    pay: "支払いをシミュレーションする",
+    invoiceTitle: "シミュレーションの支払い",
+    networks: "ネットワークの障害",
+    networksText: "自社のテストの請求書だけに適用され、サービスが再起動されるまで続きます。",
+    modes: { down: "停止", lagging: "ブロックの遅延", ok: "実際のまま" },
+    newest: "新しい支払い",
+    newestText: "開くと、一部の支払い、二重の支払い、ネットワークによる取り消しを試せます。",
+    noButton: "このページのボタンのどれかを押してください"
+  },
+  tokens: {
+    preview: "顧客に表示される内容",
+    before: "現在",
+    after: "変更後",
+    unsaved: "まだ保存されていません。「保存」を押すと、今後はこの内容で表示されます。",
+    look: "プレビューする",
+    policy: "受け付けるトークン",
+    chosen: "選択",
+    chosenHint: "選んだ内容は、選んだトークンだけを受け付ける場合に使われ、それ以外の場合は保存だけされます。",
+    acceptOne: (symbol, network) => `${network} の ${symbol} を受け付ける`,
+    bulk: "まとめて変更",
+    allNetworks: "すべてのネットワーク",
+    acceptAll: "すべて受け付ける",
+    blockAll: "すべて無効にする"
+  },
+  wallets: {
+    kinds: {
+      xpub: "アカウントの公開鍵",
+      address: "1 つのアドレス",
+      pool: "アドレスの一覧",
+      forwarder: "自社のアドレスへの転送"
+    },
+    compareText:
+      "ご自分のウォレットで同じ位置に表示されるアドレスにチェックを入れてください。1 つでも一致しない場合は、このウォレットをすぐに削除してください。",
+    compareFirst: "承認する前に、各アドレスをご自分のウォレットと照らし合わせ、チェックを入れてください",
+    add: "受け取り用のウォレットを設定",
+    addText:
+      "公開情報だけを入力してください。秘密鍵やリカバリーフレーズを持つ人は、資金を自由に動かせます。こちらのページでお尋ねすることは決してありません。",
+    family: "ネットワーク",
+    value: "公開鍵またはアドレス",
+    valueHint: "例：ウォレットのアカウント設定にある xpub。アドレスの一覧は API で設定します。",
+    secret:
+      "秘密鍵かリカバリーフレーズのようです。保存していません。公開情報だけを入力し、ほかの人に見られた可能性がある場合は資金を移してください。",
+    startIndex: "最初に使うアドレスの番号",
+    startIndexHint:
+      "未使用のアカウントは 0、それ以外は使用済みの最大の番号の次を入力します。テストでは空のままにします",
+    set: "このウォレットを設定する",
+    remove: "このウォレットを削除",
+    removeText: "今後、請求書にこのウォレットのアドレスは使われません。すでに支払われた資金は移動しません。",
+    removeNow: "削除する"
+  },
+  preview: {
+    title: "プレビュー",
+    text: "架空のデータを使った支払いページです。何も保存されず、誰も支払えません。",
+    look: "プレビューする",
+    state: "支払いの状態",
+    language: "言語",
+    theme: "明るさ",
+    themes: { light: "ライト", dark: "ダーク" },
+    device: "端末",
+    devices: { phone: "スマートフォン", desktop: "パソコン" },
+    show: "表示",
+    frame: (state) => `支払いページ：${state}`,
+    states: {
+      choose: "通貨の選択",
+      waiting: "支払い待ち",
+      quote_ended: "価格の有効時間切れ",
+      no_price: "価格なし",
+      confirming: "承認待ち",
+      partial: "一部支払い済み",
+      paid: "支払い済み",
+      overpaid: "支払いの超過",
+      expired: "期限切れ",
+      late: "期限後に着金",
+      expired_partial: "期限切れ、一部支払い済み",
+      canceled: "取り消し済み",
+      reversed: "ネットワークにより取り消し",
+      rejected: "受け付け不可"
+    }
+  }
 }

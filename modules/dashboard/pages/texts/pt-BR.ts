@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./ptBRAccount.ts"
+import { approvalTexts } from "./ptBRApproval.ts"
 import { signingTexts } from "./ptBRSigning.ts"
 import { toolTexts } from "./ptBRTools.ts"
 
@@ -44,7 +45,8 @@ export const ptBR: Texts = {
     branding: "Identidade visual",
     team: "Equipe",
     audit: "Registro de auditoria",
-    networks: "Redes"
+    networks: "Redes",
+    simulator: "Simulador"
   },
   roles: {
     owner: "Proprietário",
@@ -62,6 +64,7 @@ export const ptBR: Texts = {
     exception_resolved: "Decidido. A página do seu cliente já mostra isso.",
     exception_left: "Deixado como está. Nada muda para o seu cliente.",
     refund_created: "O reembolso foi criado.",
+    claim_link_sent: "O link está a caminho do endereço. Peça ao seu cliente que procure a mensagem.",
     passkey_added: "A chave de acesso foi adicionada. Entre com ela a partir de agora.",
     approved: "Aprovado.",
     approved_first: "Aprovado. Outra pessoa também precisa aprovar.",
@@ -75,7 +78,12 @@ export const ptBR: Texts = {
     link_made: "O link de pagamento está aberto. Copie-o ou imprima o cartaz.",
     link_off: "O link de pagamento está desativado. As faturas abertas dele ainda podem ser pagas.",
     link_on: "O link de pagamento está ativado de novo.",
-    hash_told: "Vamos olhar lá. A rede decide o que foi pago."
+    hash_told: "Vamos olhar lá. A rede decide o que foi pago.",
+    simulated: "Simulado. Os webhooks e a página de pagamento são avisados como se fosse dinheiro real.",
+    clock_moved: "Seu relógio foi adiantado. O que estava previsto para esse período já aconteceu.",
+    wallet_set:
+      "A carteira recebe a partir de agora. Compare os endereços abaixo com a sua própria carteira antes de aceitar um pagamento.",
+    wallet_removed: "A carteira foi removida. Nada novo é pago a ela; o que já foi entregue continua sendo acompanhado."
   },
   errors: {
     title: "Não foi possível",
@@ -92,6 +100,7 @@ export const ptBR: Texts = {
     dollars: "Precisa ser em dólares, com ponto e no máximo dois dígitos de centavos, por exemplo 12.50",
     day: "Precisa ser um dia, por exemplo 2026-12-31"
   },
+  approving: approvalTexts,
   refusals: {
     wrongField: "Um dado está faltando ou não está certo.",
     notFound: "Isso não existe aqui.",
@@ -260,13 +269,17 @@ export const ptBR: Texts = {
     make: "Reembolsar",
     back: (amount) => `${amount} de volta ao cliente`,
     create: "Criar o reembolso",
-    approve: "Aprovar",
     approvals: "Aprovado por",
     cancel: "Cancelar o reembolso",
     retry: "Tentar de novo",
     claimLink: "Link do reembolso",
     claimLinkText:
       "Quem tem este link diz para onde vai o dinheiro. Envie-o somente ao seu cliente. Ele é mostrado só desta vez.",
+    emailLink: "Enviar um link do reembolso por e-mail",
+    emailLinkText:
+      "Um novo link vai somente para este endereço, e um link anterior deixa de valer. Confira se é o do seu cliente.",
+    emailLinkTo: "E-mail do cliente",
+    emailLinkSend: "Enviar o link por e-mail",
     fee: "Taxa",
     failure: "Por que falhou",
     howMuch: "Quanto?",
@@ -395,7 +408,6 @@ export const ptBR: Texts = {
     code: "Código para comparar",
     approvals: "Aprovações",
     approvalsOf: (given, required) => `${given} de ${required}`,
-    approve: "Aprovar",
     cancel: "Cancelar o lote",
     addresses: "Endereços",
     method: "Como",

@@ -1,5 +1,8 @@
 /** Brazilian Portuguese: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("pt-BR", { one: "Adiantar # hora", many: "Adiantar # de horas", other: "Adiantar # horas" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -79,8 +82,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "Aceito",
     blocked: "Desativado",
-    accept: "Aceitar",
-    block: "Desativar",
     noWallets: "Ainda não há carteira de recebimento: ninguém pode pagar você em uma rede real.",
     families: {
       evm: "Ethereum e redes aparentadas",
@@ -148,6 +149,7 @@ export const toolTexts: ToolTexts = {
     name: "Nome",
     email: "E-mail",
     emailHint: "Nada é enviado: você entrega o link pessoalmente",
+    sendEmail: "Enviar o link por e-mail a este endereço",
     role: "Função",
     joined: "Desde",
     change: "Alterar",
@@ -156,6 +158,8 @@ export const toolTexts: ToolTexts = {
     removeNow: "Sim, remover",
     invite: "Convidar uma pessoa",
     invited: "O convite foi criado",
+    invitedSentText:
+      "Este link está a caminho da pessoa. Ele serve uma única vez, em até sete dias, e é mostrado só desta vez.",
     invitedText:
       "Entregue este link à pessoa pessoalmente. Ele serve uma única vez, em até sete dias, e é mostrado só desta vez.",
     invitations: "Convites",
@@ -171,5 +175,128 @@ export const toolTexts: ToolTexts = {
     joinText: "Diga com que nome os outros conhecem você. Depois disso, sua sessão estará aberta.",
     join: "Participar"
   },
-  audit: { who: "Quem", what: "O quê", action: "Ação", change: "Alteração", show: "Mostrar", hash: "Hash" }
+  audit: { who: "Quem", what: "O quê", action: "Ação", change: "Alteração", show: "Mostrar", hash: "Hash" },
+  simulator: {
+    title: "Simulador",
+    text: "Dinheiro fictício. Cada botão informa um fato às regras pelas quais passa o dinheiro real.",
+    open: "Simular",
+    close: "Fechar",
+    route: "Token e rede",
+    anyRoute: "O que a página mostra, ou USDC na rede Base",
+    dollars: "Dólares",
+    dollarsHint: "Deixe vazio para o valor que falta",
+    blocks: "Confirmações",
+    blocksHint: "Deixe vazio para quantas forem necessárias. 0: somente detectada",
+    groups: {
+      transfers: "Chega uma transferência",
+      mistakes: "Uma transferência dá errado",
+      blocks: "A transferência mais recente, na rede",
+      ends: "O encerramento e o caminho até você"
+    },
+    actions: {
+      pay: "Pagar",
+      partial: "Pagar metade",
+      overpay: "Pagar um décimo a mais",
+      late: "Pagar depois do prazo",
+      wrong_token: "Pagar com outro token",
+      wrong_network: "Pagar por outra rede",
+      missing_memo: "Pagar sem memo",
+      unmatched: "Pagar antes da fatura",
+      duplicate: "Pagar duas vezes",
+      dust: "Pagar um valor pequeno demais para contar",
+      confirm: "Confirmar",
+      reorg: "Mover para outro bloco",
+      drop: "Retirar da rede",
+      expire: "Encerrar o prazo da fatura",
+      settle: "Liquidar",
+      fail_settlement: "Fazer a liquidação falhar"
+    },
+    outcomes: { succeeded: "Simular: pago", failed: "Simular: falhou" },
+    clock: "Relógio",
+    clockText:
+      "Adianta o seu relógio de teste: prazos de faturas terminam e entregas em espera são feitas. Não há como voltar atrás.",
+    hours,
+    payTitle: "Um primeiro pagamento",
+    payText: "Cria uma fatura e a paga, para que você veja tudo o que vem depois.",
+    pay: "Simular um pagamento",
+    invoiceTitle: "Pagamento simulado",
+    networks: "Redes com falha",
+    networksText: "Somente para as suas próprias faturas de teste, até que o serviço seja iniciado de novo.",
+    modes: { down: "Fora do ar", lagging: "Blocos atrasados", ok: "Como está" },
+    newest: "Pagamentos mais recentes",
+    newestText: "Abra um para pagá-lo em parte, pagá-lo duas vezes ou deixar a rede revertê-lo.",
+    noButton: "Aperte um dos botões desta página"
+  },
+  tokens: {
+    preview: "Seu cliente vê",
+    before: "Agora",
+    after: "Com a sua alteração",
+    unsaved: "Isto ainda não está salvo. Aperte Salvar para oferecer assim a partir de agora.",
+    look: "Pré-visualizar",
+    policy: "O que você aceita",
+    chosen: "Escolhido",
+    chosenHint:
+      "O que você marcar vale quando somente os tokens escolhidos são aceitos; nos outros casos, fica guardado.",
+    acceptOne: (symbol, network) => `Aceitar ${symbol} na rede ${network}`,
+    bulk: "Vários de uma vez",
+    allNetworks: "Todas as redes",
+    acceptAll: "Aceitar todos",
+    blockAll: "Desativar todos"
+  },
+  wallets: {
+    kinds: {
+      xpub: "Chave pública de uma conta",
+      address: "Um único endereço",
+      pool: "Lista de endereços",
+      forwarder: "Encaminhamento ao seu endereço"
+    },
+    compareText:
+      "Marque cada um que a sua própria carteira mostra na mesma posição. Se algum não conferir, remova esta carteira imediatamente.",
+    compareFirst: "Compare cada endereço com a sua própria carteira e marque-o, antes de aprovar",
+    add: "Definir uma carteira de recebimento",
+    addText:
+      "Informe somente a parte pública. Quem tem uma chave privada ou uma frase de recuperação tem o seu dinheiro: nenhuma página nossa jamais pede isso.",
+    family: "Redes",
+    value: "Chave pública ou endereço",
+    valueHint:
+      "Por exemplo, um xpub das configurações de conta da sua carteira. Uma lista de endereços é definida pela API.",
+    secret:
+      "Isto parece uma chave privada ou uma frase de recuperação. Não foi guardado. Informe somente a parte pública e mova o seu dinheiro se outras pessoas puderem ter visto.",
+    startIndex: "Primeiro endereço a usar",
+    startIndexHint:
+      "0 para uma conta que nunca foi usada; senão, um a mais que o maior já usado. Em Teste, deixe vazio",
+    set: "Definir esta carteira",
+    remove: "Remover esta carteira",
+    removeText: "As faturas não recebem mais endereços dela. Nada do que foi pago a ela é movido.",
+    removeNow: "Sim, remover"
+  },
+  preview: {
+    title: "Pré-visualização",
+    text: "Sua página de pagamento com dados inventados. Nada dela é salvo, e ninguém pode pagar nela.",
+    look: "Pré-visualizar",
+    state: "Situação do pagamento",
+    language: "Idioma",
+    theme: "Claro ou escuro",
+    themes: { light: "Claro", dark: "Escuro" },
+    device: "Aparelho",
+    devices: { phone: "Celular", desktop: "Computador" },
+    show: "Mostrar",
+    frame: (state) => `Página de pagamento: ${state}`,
+    states: {
+      choose: "Escolher a moeda",
+      waiting: "Aguardando",
+      quote_ended: "Preço expirado",
+      no_price: "Sem preço",
+      confirming: "Confirmando",
+      partial: "Pago em parte",
+      paid: "Pago",
+      overpaid: "Pago a mais",
+      expired: "Expirado",
+      late: "Chegou depois do prazo",
+      expired_partial: "Expirado, pago em parte",
+      canceled: "Cancelado",
+      reversed: "Revertido pela rede",
+      rejected: "Não aceito"
+    }
+  }
 }

@@ -2,6 +2,7 @@
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./zhHansAccount.ts"
+import { approvalTexts } from "./zhHansApproval.ts"
 import { signingTexts } from "./zhHansSigning.ts"
 import { toolTexts } from "./zhHansTools.ts"
 
@@ -44,7 +45,8 @@ export const zhHans: Texts = {
     branding: "品牌外观",
     team: "团队",
     audit: "审计日志",
-    networks: "网络"
+    networks: "网络",
+    simulator: "模拟器"
   },
   roles: {
     owner: "所有者",
@@ -62,6 +64,7 @@ export const zhHans: Texts = {
     exception_resolved: "已决定。客户的页面现已显示结果。",
     exception_left: "已保持原样。对客户没有任何变化。",
     refund_created: "退款已创建。",
+    claim_link_sent: "退款链接正在发送到该邮箱。请提醒客户查收。",
     passkey_added: "通行密钥已添加。今后请用它登录。",
     approved: "已批准。",
     approved_first: "已批准。还需要另一人批准。",
@@ -75,7 +78,11 @@ export const zhHans: Texts = {
     link_made: "付款链接已启用。请复制链接或打印海报。",
     link_off: "付款链接已停用。其未付账单仍可付款。",
     link_on: "付款链接已重新启用。",
-    hash_told: "我们会查看该交易。是否已付款由网络决定。"
+    hash_told: "我们会查看该交易。是否已付款由网络决定。",
+    simulated: "已模拟。Webhook 和付款页面会像对待真实资金一样收到通知。",
+    clock_moved: "您的时钟已调快。这段时间内应到期的内容现已到期。",
+    wallet_set: "该钱包从现在起用于收款。收款之前，请将下方的地址与您自己的钱包核对。",
+    wallet_removed: "钱包已移除。不会再有新的付款转入；此前给出的地址会继续监测。"
   },
   errors: {
     title: "操作未完成",
@@ -91,6 +98,7 @@ export const zhHans: Texts = {
     dollars: "请输入美元金额，小数点后最多两位，例如 12.50",
     day: "请输入日期，例如 2026-12-31"
   },
+  approving: approvalTexts,
   refusals: {
     wrongField: "有内容缺失或不正确。",
     notFound: "没有找到该内容。",
@@ -254,12 +262,15 @@ export const zhHans: Texts = {
     make: "退款",
     back: (amount) => `向客户退还 ${amount}`,
     create: "创建退款",
-    approve: "批准",
     approvals: "批准人",
     cancel: "取消退款",
     retry: "重试",
     claimLink: "退款链接",
     claimLinkText: "持有此链接的人可决定资金去向。请只发送给您的客户。链接仅显示这一次。",
+    emailLink: "通过邮件发送退款链接",
+    emailLinkText: "新链接只会发送到此邮箱，之前的链接随即失效。请核对这是否为客户的邮箱。",
+    emailLinkTo: "客户的电子邮箱",
+    emailLinkSend: "发送链接",
     fee: "费用",
     failure: "失败原因",
     howMuch: "退多少？",
@@ -388,7 +399,6 @@ export const zhHans: Texts = {
     code: "核对码",
     approvals: "批准",
     approvalsOf: (given, required) => `${given}/${required}`,
-    approve: "批准",
     cancel: "取消批次",
     addresses: "地址",
     method: "方式",

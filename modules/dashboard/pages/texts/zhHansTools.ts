@@ -1,5 +1,8 @@
 /** Simplified Chinese: the pages of developers and of settings. */
+import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { ToolTexts } from "../Texts.ts"
+
+const hours = plural("zh-Hans", { other: "调快 # 小时" })
 
 export const toolTexts: ToolTexts = {
   exports: {
@@ -78,8 +81,6 @@ export const toolTexts: ToolTexts = {
     },
     accepted: "已接受",
     blocked: "已停用",
-    accept: "接受",
-    block: "停用",
     noWallets: "还没有收款钱包，因此无人能在真实网络上向您付款。",
     families: {
       evm: "Ethereum 及同类网络",
@@ -144,6 +145,7 @@ export const toolTexts: ToolTexts = {
     name: "姓名",
     email: "电子邮箱",
     emailHint: "不会发送任何邮件：请您自己转交链接",
+    sendEmail: "将链接发送到此邮箱",
     role: "角色",
     joined: "加入时间",
     change: "更改",
@@ -152,6 +154,7 @@ export const toolTexts: ToolTexts = {
     removeNow: "确认移除",
     invite: "邀请",
     invited: "邀请已创建",
+    invitedSentText: "此链接正在发送给对方。七天内可使用一次，且仅显示这一次。",
     invitedText: "请您自己将此链接交给对方。七天内可使用一次，且仅显示这一次。",
     invitations: "邀请记录",
     revoke: "撤回",
@@ -166,5 +169,121 @@ export const toolTexts: ToolTexts = {
     joinText: "请填写其他人认识您的名字。之后您即已登录。",
     join: "加入"
   },
-  audit: { who: "操作人", what: "对象", action: "操作", change: "变更", show: "显示", hash: "哈希" }
+  audit: { who: "操作人", what: "对象", action: "操作", change: "变更", show: "显示", hash: "哈希" },
+  simulator: {
+    title: "模拟器",
+    text: "虚拟资金。每个按钮模拟一件事，并由处理真实资金的同一套规则处理。",
+    open: "模拟",
+    close: "关闭",
+    route: "代币",
+    anyRoute: "页面上显示的代币，或 Base 网络的 USDC",
+    dollars: "美元",
+    dollarsHint: "留空表示尚缺的金额",
+    blocks: "其后的区块数",
+    blocksHint: "留空表示所需的全部区块。0 表示仅检测到",
+    groups: {
+      transfers: "转账到账",
+      mistakes: "转账出错",
+      blocks: "最新一笔转账在网络上的情况",
+      ends: "结束与结算"
+    },
+    actions: {
+      pay: "付款",
+      partial: "支付一半",
+      overpay: "多付十分之一",
+      late: "截止后付款",
+      wrong_token: "用其他代币付款",
+      wrong_network: "用其他网络付款",
+      missing_memo: "不填备注（Memo）",
+      unmatched: "早于账单付款",
+      duplicate: "重复付款",
+      dust: "金额过小，不计入",
+      confirm: "确认",
+      reorg: "移到另一个区块",
+      drop: "从网络上移除",
+      expire: "让账单过期",
+      settle: "结算",
+      fail_settlement: "让结算失败"
+    },
+    outcomes: { succeeded: "模拟：已支付", failed: "模拟：失败" },
+    clock: "时钟",
+    clockText: "将您的测试时钟调快：账单会过期，等待中的投递会到时发送。无法调回。",
+    hours,
+    payTitle: "第一笔付款",
+    payText: "创建一个账单并付款，让您看到之后的全部过程。",
+    pay: "模拟一笔付款",
+    invoiceTitle: "模拟付款",
+    networks: "网络故障",
+    networksText: "仅影响您自己的测试账单，直到服务重新启动。",
+    modes: { down: "中断", lagging: "区块延迟", ok: "恢复原状" },
+    newest: "最新付款",
+    newestText: "打开其中一笔，即可部分付款、重复付款，或让网络撤销。",
+    noButton: "请按此页面上的一个按钮"
+  },
+  tokens: {
+    preview: "客户看到的内容",
+    before: "当前",
+    after: "更改后",
+    unsaved: "更改尚未保存。按“保存”后即开始提供。",
+    look: "预览",
+    policy: "您接受的代币",
+    chosen: "已选",
+    chosenHint: "勾选内容在仅接受所选代币时生效，其他情况下会保留。",
+    acceptOne: (symbol, network) => `接受 ${network} 网络的 ${symbol}`,
+    bulk: "批量更改",
+    allNetworks: "所有网络",
+    acceptAll: "全部接受",
+    blockAll: "全部停用"
+  },
+  wallets: {
+    kinds: {
+      xpub: "账户公钥",
+      address: "单个地址",
+      pool: "地址列表",
+      forwarder: "转发到您地址的合约"
+    },
+    compareText: "请勾选您自己的钱包在相同位置显示的每个地址。若有一个不一致，请立即移除此钱包。",
+    compareFirst: "批准前，请将每个地址与您自己的钱包核对并勾选",
+    add: "设置收款钱包",
+    addText: "请只填写公开部分。谁持有私钥或助记词，谁就掌握您的资金：我们的任何页面都不会索要。",
+    family: "网络",
+    value: "公钥或地址",
+    valueHint: "例如钱包账户设置中的 xpub。地址列表请通过 API 设置。",
+    secret: "这看起来像私钥或助记词。我们没有保存。请只填写公开部分；如果他人可能已看到，请转移您的资金。",
+    startIndex: "起始地址序号",
+    startIndexHint: "从未使用过的账户填 0，否则填已使用的最高序号加一。测试模式下请留空",
+    set: "设置此钱包",
+    remove: "移除此钱包",
+    removeText: "账单不再使用它的地址。已付到其中的资金不会被转移。",
+    removeNow: "确认移除"
+  },
+  preview: {
+    title: "预览",
+    text: "使用虚构数据的付款页面。不会保存任何内容，任何人都无法在其中付款。",
+    look: "预览",
+    state: "付款状态",
+    language: "语言",
+    theme: "浅色或深色",
+    themes: { light: "浅色", dark: "深色" },
+    device: "设备",
+    devices: { phone: "手机", desktop: "电脑" },
+    show: "显示",
+    frame: (state) => `付款页面：${state}`,
+    states: {
+      choose: "选择币种",
+      waiting: "等待付款",
+      quote_ended: "价格已过期",
+      no_price: "暂无价格",
+      confirming: "确认中",
+      partial: "部分付款",
+      paid: "已付款",
+      overpaid: "多付",
+      expired: "已过期",
+      late: "到账过晚",
+      expired_partial: "已过期，部分付款",
+      canceled: "已取消",
+      reversed: "被网络撤销",
+      rejected: "未接受"
+    }
+  }
 }
