@@ -132,8 +132,10 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
     Effect.gen(function*() {
       const { home, ids } = yield* TheShop
       const english = sentencesOf(languages.en)
-      const paths = pages.filter(({ file, path }) => file === undefined && (!path.includes(":") || path in ids))
-        .map(({ path }) => path === "" ? "" : `/${path.replace(":id", ids[path] ?? "")}`)
+      // A document in a frame is the customer's page, in the customer's language.
+      const paths = pages.filter(({ document, file, path }) =>
+        document === undefined && file === undefined && (!path.includes(":") || path in ids)
+      ).map(({ path }) => path === "" ? "" : `/${path.replace(":id", ids[path] ?? "")}`)
       assert.isAbove(paths.length, 25)
       for (const texts of Object.values(languages)) {
         yield* choose(texts.locale)

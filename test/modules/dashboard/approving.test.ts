@@ -17,6 +17,7 @@ const shown = (environment: "devnet" | "mainnet", more: object = {}, issued: obj
   const visit = {
     environment,
     caller: {},
+    session: { timeZone: null },
     nameAddress: null,
     now: 1_000,
     texts: en,
