@@ -55,6 +55,7 @@ const approveAt = (dollars: bigint | null, batch = payouts()) =>
   Effect.gen(function*() {
     const counted: Array<UsdMillis | null> = []
     const services = {
+      approvals: { prove: () => Effect.succeed(null), record: () => Effect.succeed([]) },
       auditLog: { writesOf: () => Effect.succeed([]) },
       catalog: { get: () => ({ id: 1, network: "base", environment: "devnet", symbol: "ETH", decimals }) },
       clock: { nowSeconds: () => Effect.succeed(2_000) },
