@@ -148,7 +148,9 @@ const judgeStates = (evidence: Evidence) => {
     const faults = status === expected ? [] : [`${name}, and its parts come to ${expected}`]
     if (openStatuses.has(status) !== (closedAt === null)) faults.push(`${name}, closed at ${closedAt}`)
     const isWatched = parts.some((part) => part["isWatched"])
-    if (isWatched !== (dueAt !== null)) faults.push(`${name}, looked for: ${isWatched}, due at ${dueAt}`)
+    // One that is looked for nowhere is due while it is open: when it expires.
+    const isDue = isWatched || openStatuses.has(status)
+    if (isDue !== (dueAt !== null)) faults.push(`${name}, looked for: ${isWatched}, due at ${dueAt}`)
     for (const part of parts) {
       const isListed = part["export"]?.validUntil === null
       const isExecuted = moved.some(isExecutionOf(evidence, id))

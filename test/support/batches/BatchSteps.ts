@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import { chooseOne, rollOf } from "../money/Shop.ts"
 import type { MovedMoney } from "./PayingChain.ts"
 import {
+  approveAt,
   type Credential,
   decimalOf,
   type GivenExport,
@@ -85,7 +86,7 @@ const someBatch = ({ roll, shop }: StepContext): KnownBatch | undefined =>
 
 export const approve = Effect.fnUntraced(function*(context: StepContext) {
   const batch = someBatch(context)
-  if (batch !== undefined) yield* write(context, `/api/v1/batches/${batch.id}/approve`, {}, credentialOf(context))
+  if (batch !== undefined) yield* approveAt(context, `/api/v1/batches/${batch.id}`, credentialOf(context))
 })
 
 export const cancel = Effect.fnUntraced(function*(context: StepContext) {
@@ -130,7 +131,7 @@ export const deliver = Effect.fnUntraced(function*(context: StepContext) {
   const fresh = shop.batches.filter(({ id }) => !shop.given.some(({ batch }) => batch.id === id))
   const batch = chooseOne(roll, roll(5) === 0 || fresh.length === 0 ? shop.batches : fresh)
   if (batch === undefined) return
-  yield* write(context, `/api/v1/batches/${batch.id}/approve`, {}, "person")
+  yield* approveAt(context, `/api/v1/batches/${batch.id}`, "person")
   const given = yield* giveOut(context, batch)
   if (given === null || roll(3) === 0) return
   yield* pay(context, given)

@@ -4,7 +4,7 @@
  */
 import { Effect } from "effect"
 import { createHash } from "node:crypto"
-import { privateKeyToAccount } from "viem/accounts"
+import { type PrivateKeyAccount, privateKeyToAccount } from "viem/accounts"
 import { askOnce, askUntilAnswered, newKey, type Roll, rollOf } from "../money/Shop.ts"
 import type { TestResponse } from "../Service.ts"
 import type { BatchDeployment } from "./Instances.ts"
@@ -37,6 +37,8 @@ export interface BatchShop {
   readonly id: number
   readonly person: Readonly<Record<string, string>>
   readonly program: Readonly<Record<string, string>>
+  /** The person's own wallet, which signs what the person approves. */
+  readonly account: PrivateKeyAccount
   readonly wallet: string
   readonly thief: string
   readonly tokenIds: ReadonlyMap<string, number>
@@ -106,6 +108,20 @@ export const read = ({ deployment, roll, shop }: Pick<StepContext, "deployment" 
         : Effect.die(new Error(`${path}: ${answer.status} ${answer.text}`))
   )
 
+/** Approves what is at a path: a person by its signature of what it is asked to sign, a program without one, in vain. */
+export const approveAt = Effect.fnUntraced(
+  function*(context: Pick<StepContext, "deployment" | "roll" | "shop">, path: string, by: Credential) {
+    if (by === "program") return yield* write(context, `${path}/approve`, {}, by)
+    const asked = yield* write(context, `${path}/approve/challenge`, {}, by)
+    if (asked.status !== 200) return asked
+    const { id, text } = asked.json.data
+    const { account } = context.shop
+    const signature = yield* Effect.promise(() => account.signMessage({ message: text }))
+    const proof = { id, wallet: { family: "evm", address: account.address, signature } }
+    return yield* write(context, `${path}/approve`, { proof }, by)
+  }
+)
+
 /** Base units of so many thousandths of a dollar. */
 export const unitsOf = ({ decimals, dollars }: PaidToken, millis: number): bigint =>
   BigInt(millis) * 10n ** BigInt(decimals) / (1_000n * dollars)
@@ -169,11 +185,13 @@ const openRefunds = Effect.fnUntraced(function*(context: StepContext) {
       amount,
       reason: "requested_by_customer",
       fee_bearer: "merchant",
-      destination: { network: chain.network, address: to },
-      auto_approve: true
+      destination: { network: chain.network, address: to }
     })
-    const { id, status } = refund.refunds?.[0] ?? refund.data
-    if (status !== "processing") return yield* Effect.die(new Error(`the refund is ${status}`))
+    const { id } = refund.refunds?.[0] ?? refund.data
+    const approved = yield* approveAt(context, `/api/v1/refunds/${id}`, "person")
+    if (approved.json?.data?.status !== "processing") {
+      return yield* Effect.die(new Error(`the refund is not approved: ${approved.text}`))
+    }
     shop.obligations.push({
       to,
       token: token.address,
@@ -228,6 +246,7 @@ export const openBatchShop = Effect.fnUntraced(function*(
     id: session.merchant.id,
     person,
     program: { "x-api-key": key },
+    account,
     wallet,
     thief: chain.thief(`${seed}`),
     tokenIds: new Map(
