@@ -155,7 +155,7 @@ dl{display:grid;gap:.5rem;font-size:.9375rem}
 dl div{display:flex;flex-wrap:wrap;align-items:baseline;justify-content:space-between;column-gap:1rem}
 dt{color:var(--soft);text-align:start}
 dd{text-align:end;min-inline-size:0;margin-inline-start:auto;overflow-wrap:anywhere}
-dd a{display:inline-block;padding-block:.25rem}
+dd a,.field a{display:inline-block;padding-block:.25rem}
 `
 
 /**
