@@ -199,7 +199,12 @@ const catalog = Layer.effect(
 ).pipe(Layer.provide(catalogOf(usdc, ether, mainnetUsdc)))
 
 const timers = Layer.mock(Timers, {
-  register: (source) => Effect.sync(() => void held.due.set(source.name, source)),
+  // Gone with its service: another file of the same process would run it over a database that is closed.
+  register: (source) =>
+    Effect.acquireRelease(
+      Effect.sync(() => void held.due.set(source.name, source)),
+      () => Effect.sync(() => held.due.get(source.name) === source && held.due.delete(source.name))
+    ),
   wake: () => Effect.void
 })
 
