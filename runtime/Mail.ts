@@ -12,10 +12,7 @@ import { single } from "./Registry.ts"
 
 /** A message to one address. */
 export interface MailMessage {
-  /**
-   * Unique for the merchant, at most 100 characters of `[a-z0-9_-]`. Of two commits with the same id one conflicts, so
-   * what must be told once has an id that is made of what it tells.
-   */
+  /** Unique for the merchant: of two commits with the same id one conflicts. A receipt has its invoice's id in it. */
   readonly id: string
   readonly merchantId: number
   readonly environment: Environment
@@ -29,7 +26,7 @@ export interface MailMessage {
   readonly text: string
   /** The merchant's customer who reads it: an erasure of the customer deletes the message. Null: nobody's. */
   readonly customerId: string | null
-  /** Messages of this kind that a merchant may have sent in an hour; null: no more than what they tell of happens. */
+  /** Messages of this kind that a merchant may have sent in an hour in one environment; null: no limit of their own. */
   readonly maximumPerHour: number | null
 }
 

@@ -35,6 +35,8 @@ export const mailWrite = (mail: NewMail): Write => ({
   }
 })
 
+type MailOwner = Pick<NewMail, "environment" | "merchantId">
+
 /** What becomes of a message that waits no more. */
 export type MailEnd = "sent" | "bounced" | "given_up"
 
@@ -67,22 +69,31 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       Effect.orDie
     ),
 
-  /** Messages after a moment to an address under any of its hashes, and of a kind, counted to `limit` at most. */
-  countAfter: (
-    merchantId: number,
-    { kind, recipientHashes }: { readonly kind: string; readonly recipientHashes: ReadonlyArray<string> },
+  /** Messages after a moment to an address under any of its hashes, counted to `limit` at most. */
+  countOfRecipient: (
+    { environment, merchantId }: MailOwner,
+    recipientHashes: ReadonlyArray<string>,
     after: number,
     limit: number
-  ) =>
-    Effect.map(
-      Effect.all([
-        sql`SELECT 1 FROM mail_messages WHERE merchant_id = ${merchantId}
-          AND recipient_hash = ANY (${[...recipientHashes]}::text[]) AND created_at > ${after} LIMIT ${limit}`,
-        sql`SELECT 1 FROM mail_messages WHERE merchant_id = ${merchantId} AND kind = ${kind}
-          AND created_at > ${after} LIMIT ${limit}`
-      ], { concurrency: 2 }),
-      ([ofRecipient, ofKind]) => ({ ofRecipient: ofRecipient.length, ofKind: ofKind.length })
-    ).pipe(Effect.orDie),
+  ): Effect.Effect<number> =>
+    sql`SELECT 1 FROM mail_messages WHERE merchant_id = ${merchantId} AND environment = ${environment}
+      AND recipient_hash = ANY (${[...recipientHashes]}::text[]) AND created_at > ${after} LIMIT ${limit}`.pipe(
+      Effect.map((rows) => rows.length),
+      Effect.orDie
+    ),
+
+  /** The same of a kind. */
+  countOfKind: (
+    { environment, merchantId }: MailOwner,
+    kind: string,
+    after: number,
+    limit: number
+  ): Effect.Effect<number> =>
+    sql`SELECT 1 FROM mail_messages WHERE merchant_id = ${merchantId} AND environment = ${environment}
+      AND kind = ${kind} AND created_at > ${after} LIMIT ${limit}`.pipe(
+      Effect.map((rows) => rows.length),
+      Effect.orDie
+    ),
 
   /** Epoch seconds; null: nothing waits. */
   nextDue: sql<{ due_at: bigint }>`SELECT due_at FROM mail_messages WHERE due_at IS NOT NULL
@@ -140,11 +151,14 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       Effect.orDie
     ),
 
-  /** Removes messages that were made before a moment and are over; answers how many. */
+  /**
+   * Removes messages that were made before a moment; answers how many. Also those that wait: where nobody sends mail
+   * any more, nobody ends them.
+   */
   prune: (before: number) =>
     Effect.map(
       sql`DELETE FROM mail_messages WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM mail_messages WHERE created_at < ${before} AND due_at IS NULL
+        SELECT ctid FROM mail_messages WHERE created_at < ${before}
         ORDER BY created_at LIMIT ${pruneBatch}
       )) RETURNING 1`,
       (rows) => rows.length

@@ -58,15 +58,16 @@ const outboxOf = (repo: Repo, secrets: Secrets["Service"]): Outbox => ({
     }
     const now = yield* nowSeconds
     const hashes = recipientHashes(secrets, message)
-    const limit = Math.max(maximumPerHour ?? 0, recipientMessagesPerHour)
-    const counts = yield* repo.countAfter(merchantId, { kind, recipientHashes: hashes }, now - hourSeconds, limit)
-    if (counts.ofRecipient >= recipientMessagesPerHour) {
+    const from = now - hourSeconds
+    const isFlooded =
+      (yield* repo.countOfRecipient(message, hashes, from, recipientMessagesPerHour)) >= recipientMessagesPerHour
+    if (isFlooded) {
       return yield* publicError("RATE_LIMIT_EXCEEDED", {
         message: `This address has had ${recipientMessagesPerHour} messages of yours within an hour: try again later`,
         retryAfterSeconds: hourSeconds
       })
     }
-    if (maximumPerHour !== null && counts.ofKind >= maximumPerHour) {
+    if (maximumPerHour !== null && (yield* repo.countOfKind(message, kind, from, maximumPerHour)) >= maximumPerHour) {
       return yield* publicError("RATE_LIMIT_EXCEEDED", {
         message: `You have had ${maximumPerHour} such messages sent within an hour: try again later`,
         retryAfterSeconds: hourSeconds

@@ -70,13 +70,17 @@ interface SmtpFault {
 /** Commands whose refusal for good is about this address or this message, and not about the account or the sender. */
 const messageCommands: ReadonlySet<string> = new Set(["RCPT TO", "DATA"])
 
-/** Addresses are cut out of what a server says, so that logs name nobody. */
-const withoutAddresses = (text: string): string =>
-  text.replace(/[\p{C}\s]+/gu, " ").replace(/\S+@\S+/gu, "<address>").slice(0, quotedCharacters)
+/**
+ * Links and addresses are cut out of what a server says: a filter quotes the link that it refuses, whose token is good
+ * still, and logs name nobody.
+ */
+const withoutSecrets = (text: string): string =>
+  text.replace(/[\p{C}\s]+/gu, " ").replace(/\S*(?::\/\/|#t=|\/claim\/|\/invitation)\S*/gu, "<link>")
+    .replace(/\S+@\S+/gu, "<address>").slice(0, quotedCharacters)
 
 export const faultOf = (cause: unknown): MailRejected | MailUnavailable => {
   const { code = "unknown", command = "", message = "", response = message, responseCode } = (cause ?? {}) as SmtpFault
-  const reason = withoutAddresses(`${code}${command === "" ? "" : ` at ${command}`}: ${response}`)
+  const reason = withoutSecrets(`${code}${command === "" ? "" : ` at ${command}`}: ${response}`)
   return responseCode !== undefined && responseCode >= 500 && responseCode !== 503 && messageCommands.has(command)
     ? new MailRejected({ reason })
     : new MailUnavailable({ reason })

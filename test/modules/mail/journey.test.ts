@@ -215,7 +215,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that se
         }
         assert.notInclude(message!.text, "://")
         assert.strictEqual((yield* left(session, later)).status, 200)
-        yield* api(`/api/v1/devnet/invoices/${id}/simulate`, { action: "overpay" }).pipe(Effect.ignoreCause)
+        yield* api(`/api/v1/devnet/invoices/${id}/simulate`, { action: "duplicate" })
         yield* Effect.sleep("6 seconds")
         assert.strictEqual((yield* arrivedAt(email)).length, 1)
         for (const other of [later, merchants]) assert.isFalse(server.taken.some(({ to }) => to.includes(other)))
@@ -224,14 +224,14 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that se
 
   it.effect("sends nothing to an invited person unless it is asked to", () =>
     Effect.gen(function*() {
-      const { server } = yield* Town
+      const invitations = asDatabase((sql) => sql`SELECT id FROM mail_messages WHERE kind = 'invitation' ORDER BY id`)
+      const before = yield* invitations
       const email = `quiet.${randomUUID().slice(0, 8)}@shop.example`
       const invited = yield* send("/team", { action: "invite", role: "viewer", email })
       assert.include(invited.text, "Give this link to the person yourself")
       const without = yield* send("/team", { action: "invite", role: "viewer", email: "", send_email: "true" })
       assert.strictEqual(without.status, 400)
-      yield* Effect.sleep("1 second")
-      assert.isFalse(server.taken.some(({ to }) => to.includes(email)))
+      assert.deepStrictEqual(yield* invitations, before)
     }))
 
   it.effect("works as ever while the mail server is away, and its messages go when it is back", () =>

@@ -23,6 +23,7 @@ import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { Mail, type MailMessage } from "../../../runtime/Mail.ts"
 import { PersonalData } from "../../../runtime/PersonalData.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
+import { Timers } from "../../../runtime/Timers.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { nameInMail } from "../../../schemas/MailText.ts"
 import { exampleMessage } from "../../conformance/mails.ts"
@@ -31,14 +32,14 @@ import { kernel, settingsLayer } from "../../support/Api.ts"
 /** What the driver does with a message. */
 type Send = NonNullable<MailDriver["send"]>
 
+/** What is sent is sent by the senders that the tests make, when they say so. */
+const noTimers = Layer.mock(Timers, { register: () => Effect.void, wake: () => Effect.void })
+
 const service = Layer.mergeAll(
-  Layer.effectDiscard(
-    // What is sent is sent by the senders that the tests make, not by the timer.
-    Effect.flatMap(Mails, ({ register }) => register({ name: "test", send: () => Effect.never }))
-  ),
+  Layer.effectDiscard(Effect.flatMap(Mails, ({ register }) => register({ name: "test", send: () => Effect.never }))),
   Layer.effectDiscard(registerPersonalRecords)
 ).pipe(
-  Layer.provideMerge(Mails.layer),
+  Layer.provideMerge(Mails.layer.pipe(Layer.provide(noTimers))),
   Layer.provideMerge(kernel([{ name: "mail", ...mailTables }], settingsLayer()))
 )
 
@@ -238,6 +239,7 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
       assert.strictEqual(yield* to("JANE@Shop.example", 6), "RATE_LIMIT_EXCEEDED")
       assert.strictEqual(yield* to("other@shop.example", 7), "done")
       assert.strictEqual(yield* codeOf(store(newMessage())), "done", "another merchant's")
+      assert.strictEqual(yield* to("jane@shop.example", 9, { environment: "devnet" }), "done", "of play money")
       const sql = yield* SqlClient.SqlClient
       yield* sql`UPDATE mail_messages SET created_at = created_at - 3700 WHERE merchant_id = ${merchantId}`
       assert.strictEqual(yield* to("jane@shop.example", 8), "done")
@@ -251,6 +253,20 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
       for (let n = 0; n < 7; n++) assert.strictEqual(yield* send(n, "claim_link"), "done")
       assert.strictEqual(yield* send(7, "claim_link"), "RATE_LIMIT_EXCEEDED")
       assert.strictEqual(yield* send(8, "invitation"), "done")
+    }))
+
+  it.effect("is gone after a week, also where nobody sends mail any more and it waits still", () =>
+    Effect.gen(function*() {
+      const { prune } = yield* makeRepo
+      const [old, young] = [newMessage(), newMessage()]
+      yield* store(old)
+      yield* store(young)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE mail_messages SET created_at = 1000 WHERE merchant_id = ${old.merchantId}`
+      yield* prune(2_000)
+      const left = yield* sql<{ merchant_id: number }>`SELECT merchant_id FROM mail_messages
+        WHERE merchant_id IN (${old.merchantId}, ${young.merchantId})`
+      assert.deepStrictEqual(left.map(({ merchant_id }) => merchant_id), [young.merchantId])
     }))
 
   it.effect("is refused to what is no mailbox, and in a once-told one left out", () =>

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Result, Schema } from "effect"
-import { makeSend, plugin, type SmtpOptions } from "../../../../modules/mail/drivers/smtp.ts"
+import { faultOf as readFault, makeSend, plugin, type SmtpOptions } from "../../../../modules/mail/drivers/smtp.ts"
 import { MailUnavailable, type OutgoingMail } from "../../../../modules/mail/plugin.ts"
 import { mailConformance, type MailLayer } from "../../../conformance/mails.ts"
 import { account, type MailServer, makeMailServer } from "../../../fixtures/mailServer.ts"
@@ -125,6 +125,22 @@ describe("mail by SMTP", () => {
         assert.notInclude(fault!.reason, "jane", verdict)
       }
       assert.strictEqual(server.taken.length, 0)
+    }))
+
+  it.live("keeps links and addresses out of what it says of a server's answer", () =>
+    Effect.sync(() => {
+      const link = "https://pay.example/claim/re_1#t=secret-token"
+      for (const quoted of [link, `(${link})`, link.replace("https://", ""), `url=${link}`]) {
+        const { reason } = readFault({
+          code: "EMESSAGE",
+          command: "DATA",
+          responseCode: 450,
+          response: `450 4.7.1 jane@shop.example: ${quoted} is listed`
+        })
+        assert.notInclude(reason, "secret-token", quoted)
+        assert.notInclude(reason, "jane")
+        assert.include(reason, "450 4.7.1")
+      }
     }))
 
   it.live("gives up on a server that does not say a word, and on one that is not there", () =>
