@@ -261,6 +261,10 @@ export const tokenAmountDown = (amount: UsdMillis, rate: Rate, decimals: number)
 export const usdValueDown = (units: BaseUnits, rate: Rate, decimals: number): UsdMillis =>
   usdMillis((units * 1000n * rate.numerator) / (10n ** BigInt(decimals) * rate.denominator))
 
+/** A plain decimal without zeros at its end. */
+export const withoutTrailingZeros = (decimal: string): string =>
+  decimal.includes(".") ? decimal.replace(/\.?0+$/u, "") : decimal
+
 /**
  * Base units as a decimal string with exactly `decimals` fractional digits; exact.
  *

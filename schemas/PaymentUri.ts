@@ -2,7 +2,7 @@
  * Payment links: what a wallet opens, and a QR code holds. One function for each family of networks, all pure; amounts
  * are exact, and what people wrote is percent-encoded (modules/docs/reference/payor-sessions.md#payment-links).
  */
-import { type BaseUnits, formatUnits } from "./Money.ts"
+import { type BaseUnits, formatUnits, withoutTrailingZeros } from "./Money.ts"
 import type { Environment } from "./Network.ts"
 import { readTonAddress, tonAddressText } from "./TonAddress.ts"
 
@@ -31,8 +31,7 @@ const withQuery = (base: string, entries: ReadonlyArray<readonly [name: string, 
 }
 
 /** Whole tokens: a plain decimal without zeros at its end, which would only make the QR code larger. */
-const decimalOf = (amount: BaseUnits, decimals: number): string =>
-  formatUnits(amount, decimals).replace(/(\.\d*?)0+$/, "$1").replace(/\.$/, "")
+const decimalOf = (amount: BaseUnits, decimals: number): string => withoutTrailingZeros(formatUnits(amount, decimals))
 
 /**
  * EIP-681. Integer base units, no exponent.

@@ -139,9 +139,9 @@ export interface View {
 /** A payment of a receipt, in its own token. */
 export interface ReceiptLine {
   readonly payment: SessionPayment
-  /** Null: the token is not listed any more. */
+  /** As it was when the payment came; null: not known. */
   readonly symbol: string | null
-  /** Where it went; null: not known. */
+  /** The invoice's own address that it went to; null: it went to another one. */
   readonly address: string | null
 }
 

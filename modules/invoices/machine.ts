@@ -81,7 +81,7 @@ export {
   type UnmatchedTransfer,
   unmatchedTransfer
 } from "./machine/Unmatched.ts"
-export { invoiceObject, paymentObject, wireSettlement } from "./machine/Wire.ts"
+export { invoiceObject, paymentObject, tokenAmount, wireSettlement } from "./machine/Wire.ts"
 
 /**
  * Applies commands in order and returns everything to commit at once. Total but for `Cancel`: a command that does not

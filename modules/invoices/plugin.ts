@@ -78,6 +78,7 @@ export {
   requiresNote,
   type ScanProgress,
   stepUnmatched,
+  tokenAmount,
   type UnmatchedEvent,
   type UnmatchedPayment,
   unmatchedTransfer,

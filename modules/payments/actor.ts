@@ -82,7 +82,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
             current?.email === email
               ? null
               : (updatedAt) => contactWrite({ ...owner, email, version: (current?.version ?? 0) + 1 }, updatedAt))
-        ).pipe(Effect.andThen(receipts.catchUp(invoice.id)))
+        ).pipe(Effect.andThen(receipts.catchUp(owner)))
       }
 
       const saveRefundAddress = Effect.fnUntraced(function*(

@@ -4,12 +4,11 @@ import { Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
-import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import { type Aggregate, Invoices } from "../../invoices/plugin.ts"
-import { explorerUrl, PayorApi, RefundClaims } from "../../payments/plugin.ts"
+import { explorerUrl, paymentIdOf, PayorApi, RefundClaims } from "../../payments/plugin.ts"
 import { decisionsOf } from "../rules/Decisions.ts"
 import { hasReceipt } from "../rules/Receipts.ts"
 import { opensReceipt, receiptTokenOf } from "./ReceiptTokens.ts"
@@ -25,7 +24,6 @@ export class Receipts extends Context.Service<Receipts, {
   static readonly layer = Layer.effect(
     Receipts,
     Effect.gen(function*() {
-      const catalog = yield* TokenCatalog
       const chains = yield* Chains
       const claims = yield* RefundClaims
       const clock = yield* MerchantClock
@@ -54,15 +52,17 @@ export class Receipts extends Context.Service<Receipts, {
           const { environment, id, merchantId } = invoice
           const details = yield* payorApi.details(current)
           const targets = yield* chains.targets(id)
+          const transfers = new Map((yield* chains.transfers(id)).map((entry) => [paymentIdOf(entry), entry]))
           const refunds = yield* claims.current()?.ofInvoice(merchantId, id) ?? Effect.succeed([])
           return {
             details,
             lines: countedPayments(details).map((payment) => {
-              const tokenId = payments.find((one) => one.id === payment.id)?.tokenId ?? null
+              const target = payment.network === null ? undefined : targets.get(familyOf(payment.network))
               return {
                 payment,
-                symbol: tokenId === null ? null : catalog.get(tokenId)?.symbol ?? null,
-                address: payment.network === null ? null : targets.get(familyOf(payment.network))?.address ?? null
+                symbol: payments.find((one) => one.id === payment.id)?.metadata.token?.symbol ?? null,
+                // Money that a person gave to this invoice had come to another address.
+                address: target?.matchKey === transfers.get(payment.id)?.matchKey ? target?.address ?? null : null
               }
             }),
             decisions: decisionsOf(

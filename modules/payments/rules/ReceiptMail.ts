@@ -2,6 +2,7 @@
 import { DateTime } from "effect"
 import type { Language } from "../../../schemas/Languages.ts"
 import { nameInMail } from "../../../schemas/MailText.ts"
+import { withoutTrailingZeros } from "../../../schemas/Money.ts"
 
 interface ReceiptMailTexts {
   readonly subject: (merchant: string) => string
@@ -130,9 +131,9 @@ const texts: Readonly<Record<Language, ReceiptMailTexts>> = {
 const maximumPayments = 10
 
 export interface ReceiptPayment {
-  /** Whole tokens. */
-  readonly amount: string
-  readonly symbol: string
+  /** Whole tokens; null: their decimals are not known. */
+  readonly amount: string | null
+  readonly symbol: string | null
   readonly network: string
   readonly txHash: string | null
 }
@@ -149,8 +150,6 @@ export interface ReceiptFacts {
   readonly invoiceId: string
 }
 
-const withoutZeros = (amount: string): string => amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount
-
 /** Subject and text. What the shop or a token calls itself becomes no link and no line of its own. */
 export const receiptMail = (
   language: Language,
@@ -159,7 +158,9 @@ export const receiptMail = (
   const words = texts[language]
   const name = nameInMail(merchant)
   const lines = payments.slice(0, maximumPayments).flatMap(({ amount, network, symbol, txHash }) => [
-    `${words.paid}: ${words.on(`${withoutZeros(amount)} ${nameInMail(symbol)}`.trim(), network)}`,
+    ...(amount === null || symbol === null
+      ? []
+      : [`${words.paid}: ${words.on(`${withoutTrailingZeros(amount)} ${nameInMail(symbol)}`, network)}`]),
     ...(txHash === null ? [] : [`${words.transaction}: ${txHash}`])
   ])
   const facts = [

@@ -3,17 +3,26 @@ import { Effect } from "effect"
 import { Commit, noCause, type Write } from "../../../runtime/Commit.ts"
 import { Mail } from "../../../runtime/Mail.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { negotiateLanguage } from "../../../schemas/Languages.ts"
-import { formatUnits, usdDecimal } from "../../../schemas/Money.ts"
+import { usdDecimal } from "../../../schemas/Money.ts"
 import { descriptorOf } from "../../../schemas/Network.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import { type Aggregate, type HookInput, type HookResult, InvoiceHooks, Invoices } from "../../invoices/plugin.ts"
+import {
+  type Aggregate,
+  type HookInput,
+  type HookResult,
+  InvoiceHooks,
+  Invoices,
+  tokenAmount
+} from "../../invoices/plugin.ts"
 import { MerchantSettings } from "../../settings/plugin.ts"
-import { makeRepo } from "../repo.ts"
+import { type InvoiceOwner, makeRepo } from "../repo.ts"
 import { receiptMail } from "../rules/ReceiptMail.ts"
 
-/** Seconds after the payment in which an address still gets a receipt: shorter than it is kept that one was sent. */
+/**
+ * Seconds after the payment in which an address still gets a receipt: shorter than it is kept that one was sent. Paid
+ * anew after a reversal that took longer, an invoice has another one.
+ */
 const lateSeconds = 86_400
 
 export const makeReceipts = Effect.gen(function*() {
@@ -21,7 +30,6 @@ export const makeReceipts = Effect.gen(function*() {
   const commit = yield* Commit
   const invoices = yield* Invoices
   const repo = yield* makeRepo
-  const catalog = yield* TokenCatalog
   const mail = yield* Mail
   const settings = yield* MerchantSettings
 
@@ -47,8 +55,8 @@ export const makeReceipts = Effect.gen(function*() {
         title: details.title,
         amountUsd: usdDecimal(invoice.amountPaid),
         payments: payments.filter((payment) => isCounted(payment.status)).map((payment) => ({
-          amount: formatUnits(payment.units, payment.tokenDecimals ?? 0),
-          symbol: payment.tokenId === null ? "" : catalog.get(payment.tokenId)?.symbol ?? "",
+          amount: tokenAmount(payment),
+          symbol: payment.metadata.token?.symbol ?? null,
           network: descriptorOf(payment.network).label,
           txHash: payment.txHash
         })),
@@ -64,12 +72,11 @@ export const makeReceipts = Effect.gen(function*() {
    * Stores a receipt where both the payment and the address are there by now: two commits at once may each have missed
    * the other. It never fails, because whoever calls has done its own work.
    */
-  const catchUp = Effect.fnUntraced(function*(invoiceId: string) {
-    const found = mail.isEnabled() ? yield* invoices.find(invoiceId) : null
-    if (found === null || found.invoice.status !== "paid") return
-    const { environment, merchantId } = found.invoice
-    const contact = yield* repo.contact({ merchantId, invoiceId })
-    if (contact === null || contact.email === null) return
+  const catchUp = Effect.fnUntraced(function*({ invoiceId, merchantId }: InvoiceOwner) {
+    const contact = mail.isEnabled() ? yield* repo.contact({ merchantId, invoiceId }) : null
+    const found = contact === null || contact.email === null ? null : yield* invoices.find(invoiceId)
+    if (contact?.email == null || found === null || found.invoice.status !== "paid") return
+    const { environment } = found.invoice
     const writes = yield* draft(found, contact.email, yield* clock.nowSeconds(merchantId, environment))
     if (writes.length === 0) return
     // A conflict: another commit has stored it.
@@ -90,9 +97,10 @@ export const registerReceipts = Effect.gen(function*() {
       if (!mail.isEnabled() || next.invoice.status !== "paid" || before.invoice.status === "paid") {
         return {} satisfies HookResult
       }
-      const contact = yield* repo.contact({ merchantId: next.invoice.merchantId, invoiceId: next.invoice.id })
+      const owner = { merchantId: next.invoice.merchantId, invoiceId: next.invoice.id }
+      const contact = yield* repo.contact(owner)
       return contact === null || contact.email === null
-        ? { afterCommit: receipts.catchUp(next.invoice.id) } satisfies HookResult
+        ? { afterCommit: receipts.catchUp(owner) } satisfies HookResult
         : { writes: yield* receipts.draft(next, contact.email, now) } satisfies HookResult
     })
   })

@@ -1,6 +1,7 @@
 /** The message by which a payor gets the claim link of a refund, in the languages of the payment page. Pure. */
 import type { Language } from "../../../schemas/Languages.ts"
 import { nameInMail } from "../../../schemas/MailText.ts"
+import { withoutTrailingZeros } from "../../../schemas/Money.ts"
 
 /** What the message tells. */
 interface ClaimMailFacts {
@@ -102,8 +103,11 @@ export const claimMail = (
   }
 ): { readonly subject: string; readonly text: string } => {
   const { gives, never, once, open, subject, unexpected } = texts[language]
-  const shownAmount = amount.includes(".") ? amount.replace(/\.?0+$/, "") : amount
-  const facts = { merchant: nameInMail(merchant), amount: `${shownAmount} ${nameInMail(symbol)}`, network }
+  const facts = {
+    merchant: nameInMail(merchant),
+    amount: `${withoutTrailingZeros(amount)} ${nameInMail(symbol)}`,
+    network
+  }
   return {
     subject: subject(facts),
     text: [gives(facts), `${open}\n${link}`, once, never, unexpected].join("\n\n") + "\n"
