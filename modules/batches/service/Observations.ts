@@ -142,7 +142,7 @@ const look = (services: BatchServices, contradictions: Contradictions, batch: Du
     if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1
   }).pipe(
-    // Each report of a transaction changes the batch, and many may come during a look: its time is stored all the same.
+    // Each report of a transaction changes the batch, and makes it due at once: what this look found is decided anew.
     decideAnew(),
     Effect.tap(contradictions.record(batch, null)),
     Effect.catchCause((cause) =>

@@ -5,6 +5,7 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect } from "effect"
+import { createHash } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { approvedBatch } from "../../../modules/batches/rules.ts"
 import { Batches } from "../../../modules/batches/plugin.ts"
@@ -43,10 +44,39 @@ const shop = Effect.gen(function*() {
   return { account, approve, challengeOf, made, merchantId: session.merchant.id, person, sign }
 })
 
+/** Names in order: strings, whole numbers and null need nothing else of RFC 8785. */
+const canonical = (value: unknown): string =>
+  Array.isArray(value)
+    ? `[${value.map(canonical).join(",")}]`
+    : typeof value === "object" && value !== null
+    ? `{${
+      Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([name, field]) =>
+        `${JSON.stringify(name)}:${canonical(field)}`
+      ).join(",")
+    }}`
+    : JSON.stringify(value)
+
+/** `content_hash` by the words of modules/docs/reference/batches.md#the-hash-of-the-content, of what the API answers. */
+const contentHashOf = (batch: any, merchantId: number): string => {
+  const lines = batch.lines.map((line: any) => ({
+    part: line.part,
+    token: line.token_address,
+    units: line.units,
+    usd_millis: String(line.amount),
+    destination: line.destination,
+    source: line.source_address,
+    reference: line.reference,
+    refund_id: line.refund_id
+  }))
+  const { environment, from, id, kind, network, valid_for_seconds } = batch
+  const content = { id, kind, merchant_id: merchantId, environment, network, from, valid_for_seconds, lines }
+  return createHash("sha256").update(canonical(content)).digest("hex")
+}
+
 layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("an approval of a batch", (it) => {
   it.effect("is signed over the hash of all lines, and checked by anybody without the service", () =>
     Effect.gen(function*() {
-      const { account, approve, challengeOf, made, person, sign } = yield* shop
+      const { account, approve, challengeOf, made, merchantId, person, sign } = yield* shop
       const batch = yield* made
       const challenge = yield* challengeOf(batch)
       for (
@@ -61,6 +91,13 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
       assert.match(challenge.text, /^Pays: 12\.750000 USDC, 0x[0-9a-fA-F]{40}$/m)
       assert.match(challenge.text, /^Pays: 1\.0* ETH, the network's own coin$/m)
       assert.deepStrictEqual(challenge.wallets, [{ family: "evm", address: account.address, chain_id: null }])
+
+      const whole = yield* ask(person, `/api/v1/batches/${batch.id}?expand=lines`)
+      assert.strictEqual(contentHashOf(whole, merchantId), batch.content_hash, "as the reference says it is made")
+      const [line] = whole.lines
+      const elsewhere = { ...line, destination: { ...line.destination, address: `0x${"11".repeat(20)}` } }
+      const changed = { ...whole, lines: [elsewhere, ...whole.lines.slice(1)] }
+      assert.notStrictEqual(contentHashOf(changed, merchantId), batch.content_hash)
 
       const other = yield* made
       assert.strictEqual(yield* approve(other, yield* sign(challenge)), "401 NONCE_INVALID", "another batch")
