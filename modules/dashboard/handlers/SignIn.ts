@@ -216,7 +216,7 @@ export const signInHandlers = Operations.group(
             return yield* showSignIn(request, form.get("next"), null)
           }
           const proof = Effect.flatMap(
-            readAnswer(form.get("answer"), textsOf(request)),
+            readAnswer(form.get("answer"), textsFor(session.language, request.headers["accept-language"])),
             (answer) => signIn.refresh(session, answer)
           )
           return yield* Effect.matchEffect(proof, {

@@ -78,12 +78,17 @@ const passkeysCard = (visit: Visit, passkeys: ReadonlyArray<PasskeyRow>, options
   )
 }
 
-/** Zones by the part of the world that their names begin with, and that of the person where none of ours is named so. */
-const zoneGroups = (chosen: string | null): ReadonlyArray<readonly [string, ReadonlyArray<string>]> => {
-  const zones = Intl.supportedValuesOf("timeZone")
-  const all = chosen === null || chosen === "UTC" || zones.includes(chosen) ? zones : [...zones, chosen]
-  return [...Map.groupBy(all.filter((zone) => zone.includes("/")), (zone) => zone.slice(0, zone.indexOf("/")))]
-}
+/** Zones by the part of the world that their names begin with. */
+const zoneGroups: ReadonlyArray<readonly [string, ReadonlyArray<string>]> = [
+  ...Map.groupBy(
+    Intl.supportedValuesOf("timeZone").filter((zone) => zone.includes("/")),
+    (zone) => zone.slice(0, zone.indexOf("/"))
+  )
+]
+
+/** Zones that are in no group: UTC, and that of the person where it has another name, such as `CET`. */
+const otherZones = (chosen: string): ReadonlyArray<string> =>
+  chosen === "UTC" || zoneGroups.some(([, zones]) => zones.includes(chosen)) ? ["UTC"] : ["UTC", chosen]
 
 const option = (value: string, label: string, chosen: string, language: string | null = null): Html =>
   html`<option${attribute("value", value === label ? null : value)}${attribute("lang", language)}${
@@ -106,8 +111,10 @@ const pagesCard = (visit: Visit): Html => {
       }${
         Object.values(languages).map(({ language: name, locale }) => option(locale, name, language, locale))
       }</select></label>
-      <label class="f">${words.timeZone}<select name="time_zone" translate="no">${option("UTC", "UTC", zone)}${
-        zoneGroups(session.timeZone).map(([part, zones]) =>
+      <label class="f">${words.timeZone}<select name="time_zone" translate="no">${
+        otherZones(session.timeZone ?? "UTC").map((name) => option(name, name, zone))
+      }${
+        zoneGroups.map(([part, zones]) =>
           html`<optgroup label="${part}">${zones.map((name) => option(name, name, zone))}</optgroup>`
         )
       }</select></label><div class="row end"><button>${words.savePages}</button></div></div>`

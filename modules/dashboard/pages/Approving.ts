@@ -85,10 +85,13 @@ export const challengeAction = (pathOf: (visit: Visit) => Path): FormAction => (
 const readProof = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Json))
 
 /** What the form says of the approval; no body where nothing was signed. */
-export const approvalBody = (sent: URLSearchParams): Effect.Effect<Schema.Json | undefined, PublicError> => {
+export const approvalBody = (
+  { texts }: Pick<Visit, "texts">,
+  sent: URLSearchParams
+): Effect.Effect<Schema.Json | undefined, PublicError> => {
   const proof = sent.get("proof") ?? ""
   return proof === "" ? Effect.succeed(undefined) : Effect.mapBoth(readProof(proof), {
     onSuccess: (read) => ({ proof: read }),
-    onFailure: () => publicError("VALIDATION_ERROR", { message: "The browser signed nothing: press the button again" })
+    onFailure: () => publicError("VALIDATION_ERROR", { message: texts.faults.noPasskey })
   })
 }

@@ -104,7 +104,7 @@ const batchPath = ({ params }: Visit, rest = "") =>
 
 const act = (verb: "approve" | "cancel") =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
-    const body = verb === "approve" ? yield* approvalBody(sent) : undefined
+    const body = verb === "approve" ? yield* approvalBody(visit, sent) : undefined
     const answer = yield* visit.api.send<BatchRow>(
       "POST",
       batchPath(visit, `/${verb}`),

@@ -104,11 +104,11 @@ export const brandingSettings: Page = {
                   name: "support_email",
                   label: words.supportEmail,
                   type: "email",
-                  value: look.support_email
+                  value: query.get("support_email") ?? look.support_email
                 })
               }<div class="row end">${
                 visit.preview !== undefined
-                && html`<button formmethod="get" formaction="${visit.at("branding")}">${previewWords.look}</button>`
+                && html`<button name="preview" value="1">${previewWords.look}</button>`
               }<button class="main">${words.save}</button></div></div>`,
               visit.at("branding")
             )
@@ -120,6 +120,12 @@ export const brandingSettings: Page = {
   actions: {
     save: Effect.fnUntraced(function*(visit, sent) {
       const email = (sent.get("support_email") ?? "").trim()
+      if (sent.has("preview")) {
+        // Drawn at once and not by a link: an address of a page is kept in many places, and this has an e-mail address.
+        const query = new URLSearchParams(visit.query)
+        for (const name of ["name", "accent", "support_email"]) query.set(name, sent.get(name) ?? "")
+        return { screen: yield* brandingSettings.render({ ...visit, query }) }
+      }
       yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
         branding: {
           name: sent.get("name") ?? "",

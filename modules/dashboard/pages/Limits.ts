@@ -10,6 +10,7 @@ import {
 import { formatUnits } from "../../../schemas/Money.ts"
 import { card, facts, field, form, note, usd } from "./Elements.ts"
 import { millisIn, usdDecimals } from "./Dollars.ts"
+import { sentText } from "./SentFields.ts"
 import type { FormAction, Page, Visit } from "./Page.ts"
 import { mayApprove, pendingCard } from "./Pending.ts"
 
@@ -84,11 +85,15 @@ export const limits: Page = {
   }),
   actions: {
     save: Effect.fnUntraced(function*(visit, sent) {
-      const change: Record<string, number | null> = {}
-      // An empty field is the default, which is none for payouts.
-      for (const name of moneyRules) change[name] = (yield* millisIn(visit, sent, name)) ?? null
-      // What is as it was is not sent: to send it would end what waits of it.
       const before = yield* visit.api.get<ShownMerchantSettings>(settingsPath)
+      const change: Record<string, number | null> = {}
+      for (const name of moneyRules) {
+        // What was not touched is not read: the API takes a third digit, and this form none.
+        if (sentText(sent, name) === typed(before[name])) continue
+        // An empty field is the default, which is none for payouts.
+        change[name] = (yield* millisIn(visit, sent, name)) ?? null
+      }
+      // What is as it was is not sent: to send it would end what waits of it.
       const moved = Object.fromEntries(
         Object.entries(change).filter(([name, limit]) => limit !== before[name as MoneyRule])
       )

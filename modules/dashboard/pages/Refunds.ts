@@ -250,7 +250,7 @@ const act = (
   noticeOf: (refund: RefundRow) => NoticeName
 ) =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
-    const body = verb === "approve" ? yield* approvalBody(sent) : undefined
+    const body = verb === "approve" ? yield* approvalBody(visit, sent) : undefined
     const answer = yield* visit.api.send<RefundRow>("POST", `${pathOf(visit)}/${verb}`, body, sent.get("form_key"))
     return { path: `refunds/${visit.params["id"] ?? ""}`, notice: noticeOf(answer) }
   })

@@ -11,7 +11,7 @@ import type { List } from "../service.ts"
 import { card, field, form, networkName, select, table } from "./Elements.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
 import type { AfterForm, FormAction, Page, Visit } from "./Page.ts"
-import { millisIn } from "./Dollars.ts"
+import { dollarsIn, millisIn } from "./Dollars.ts"
 import { sentCount, sentText } from "./SentFields.ts"
 
 interface TokenRow {
@@ -99,7 +99,7 @@ const isAction = (name: string): boolean => actionGroups.some(([, actions]) => a
 export const simulate: FormAction = Effect.fnUntraced(function*(visit, sent) {
   const id = visit.params["id"] ?? ""
   const action = sentText(sent, "simulate")
-  if (!isAction(action)) return yield* publicError("VALIDATION_ERROR", { message: visit.texts.simulator.noButton })
+  if (!isAction(action)) return yield* publicError("VALIDATION_ERROR", { message: visit.texts.faults.unknownForm })
   const [network = "", token = ""] = sentText(sent, "route").split(" ")
   const amount = yield* millisIn(visit, sent, "amount_usd")
   const confirmations = yield* sentCount(visit, sent, "confirmations")
@@ -118,7 +118,7 @@ export const advanceClock = (back: (visit: Visit) => Omit<AfterForm, "notice">):
   Effect.fnUntraced(function*(visit, sent) {
     const hours = clockSteps.find((step) => String(step) === sent.get("hours"))
     if (hours === undefined) {
-      return yield* publicError("VALIDATION_ERROR", { message: visit.texts.simulator.noButton })
+      return yield* publicError("VALIDATION_ERROR", { message: visit.texts.faults.unknownForm })
     }
     yield* visit.api.send("POST", route, { seconds: hours * hourSeconds }, keyOf(sent, `advance_${hours}`))
     return { ...back(visit), notice: "clock_moved" }
@@ -246,7 +246,7 @@ export const simulator: Page = {
     pay: Effect.fnUntraced(function*(visit, sent) {
       const { texts } = visit
       const made = yield* visit.api.send<{ readonly invoice_id: string }>("POST", "/api/v1/invoices", {
-        amount_usd: sentText(sent, "amount_usd"),
+        amount_usd: (yield* dollarsIn(visit, sent, "amount_usd")) ?? "",
         invoice_title: texts.simulator.invoiceTitle
       }, keyOf(sent, "invoice"))
       yield* visit.api.send(

@@ -154,7 +154,7 @@ export const team: Page = {
       const made = yield* visit.api.send<{ readonly url: string }>("POST", "/api/v1/team/invitations", {
         role: sent.get("role") ?? "",
         ...(email === "" ? {} : { email }),
-        ...(isSent ? { send_email: true } : {})
+        ...(isSent ? { send_email: true, locale: visit.texts.locale } : {})
       }, sent.get("form_key"))
       return invitationLink(visit, made.url, isSent)
     }),

@@ -4,7 +4,7 @@ import type { PreviewToken } from "../../../runtime/PagePreviews.ts"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { AcceptancePolicy } from "../../../schemas/Token.ts"
-import { type Acceptance, changesOf, isOffered } from "../rules/Acceptance.ts"
+import { type Acceptance, acceptanceOf, changesOf, isOffered } from "../rules/Acceptance.ts"
 import { card, chip, type Column, foreign, form, networkName, note, select, table } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { drawPreview, previewFrame } from "./Preview.ts"
@@ -53,11 +53,15 @@ const policyOf = (text: string | null): AcceptancePolicy | undefined =>
   AcceptancePolicy.literals.find((policy) => policy === text)
 
 /** What a form says, which ticks the tokens that are accepted; undefined: it is none. */
-const draftOf = (fields: URLSearchParams, tokens: ReadonlyArray<TokenRow>): Acceptance | undefined => {
+const draftOf = (
+  fields: URLSearchParams,
+  tokens: ReadonlyArray<TokenRow>,
+  saved: Acceptance
+): Acceptance | undefined => {
   const policy = policyOf(fields.get("policy"))
-  if (policy === undefined) return undefined
-  const ticked = new Set(fields.getAll("accepted"))
-  return { policy, blocked: new Set(tokens.filter(({ id }) => !ticked.has(String(id))).map(({ id }) => id)) }
+  return policy === undefined
+    ? undefined
+    : acceptanceOf(policy, fields.getAll("accepted"), tokens.map(({ id }) => id), saved)
 }
 
 const columnsOf = (visit: Visit, acceptance: Acceptance, mayChange: boolean): ReadonlyArray<Column<TokenRow>> => {
@@ -143,7 +147,7 @@ export const tokens: Page = {
   render: Effect.fnUntraced(function*(visit) {
     const { query, texts: { sections, settings: words, tokens: tokenWords } } = visit
     const [found, saved] = yield* Effect.all([tokensOf(visit), savedAcceptance(visit)])
-    const draft = draftOf(visit.refusal?.form ?? query, found)
+    const draft = draftOf(visit.refusal?.form ?? query, found, saved)
     const shown = draft ?? saved
     const mayChange = visit.may("settings:write")
     const list = table(sections.tokens, columnsOf(visit, shown, mayChange), found)
@@ -178,7 +182,7 @@ export const tokens: Page = {
     /** The list before the policy: no policy is in force for a moment with another list than was asked for. */
     save: Effect.fnUntraced(function*(visit, sent) {
       const [found, saved] = yield* Effect.all([tokensOf(visit), savedAcceptance(visit)])
-      const draft = draftOf(sent, found)
+      const draft = draftOf(sent, found, saved)
       if (draft === undefined) return { path: "tokens", notice: null }
       for (const { blocked, ids } of changesOf(saved, draft)) {
         yield* visit.api.send("POST", "/api/v1/merchant/tokens/block-bulk", { token_ids: ids, blocked }, null)

@@ -7,7 +7,13 @@ import { looksSecret, publicPattern } from "../rules/SecretText.ts"
 import { card, facts, field, form, note, select, timeOf } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { mayApprove, pendingCard } from "./Pending.ts"
+import { messageOf } from "./Refusal.ts"
 import { sentCount, sentText, wrongField } from "./SentFields.ts"
+
+interface WalletList {
+  readonly wallets: ReadonlyArray<WalletRow>
+  readonly pending_wallets: ReadonlyArray<WalletRow>
+}
 
 interface WalletRow {
   readonly family: string
@@ -89,7 +95,7 @@ const waitingCard = (visit: Visit, wallet: WalletRow, pending: PendingChange): H
     html`${walletFacts(visit, wallet)}${!isApprover && addressChecks(visit, wallet.first_addresses, false)}`,
     familyField(wallet),
     isApprover
-      ? html`<input type="hidden" name="addresses" value="${wallet.first_addresses.length}">${checks}`
+      ? checks
       : null
   )
 }
@@ -97,7 +103,7 @@ const waitingCard = (visit: Visit, wallet: WalletRow, pending: PendingChange): H
 /** What was typed is never shown again: it may be a secret that was pasted by mistake. */
 const newWalletCard = (visit: Visit): Html => {
   const { refusal, settings: words, wallets: walletWords } = { ...visit, ...visit.texts }
-  const fault = refusal?.error.param === "value" ? refusal.error.message : null
+  const fault = refusal?.error.param === "value" ? messageOf(visit.texts, refusal.error) : null
   return card(
     walletWords.add,
     form(
@@ -117,7 +123,7 @@ const newWalletCard = (visit: Visit): Html => {
           options: kinds.map((value) => ({ value, label: walletWords.kinds[value] })),
           value: refusal?.form.get("kind") ?? ""
         })
-      }</div><label class="f">${walletWords.value}<input name="value" required autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="2000" pattern="${publicPattern}" title="${walletWords.secret}" aria-describedby="value-hint"><small id="value-hint">${walletWords.valueHint}</small>${
+      }</div><label class="f">${walletWords.value}<input name="value" required autocomplete="off" autocapitalize="none" spellcheck="false" maxlength="2000" pattern="${publicPattern}" title="${visit.texts.faults.secret}" aria-describedby="value-hint"><small id="value-hint">${walletWords.valueHint}</small>${
         fault !== null && html`<small class="down">${fault}</small>`
       }</label>${
         field(visit, {
@@ -143,10 +149,7 @@ export const wallets: Page = {
   route: "/api/v1/merchant/wallets",
   render: Effect.fnUntraced(function*(visit) {
     const { api, texts: { settings: words, sections } } = visit
-    const found = yield* api.get<{
-      readonly wallets: ReadonlyArray<WalletRow>
-      readonly pending_wallets: ReadonlyArray<WalletRow>
-    }>("/api/v1/merchant/wallets")
+    const found = yield* api.get<WalletList>("/api/v1/merchant/wallets")
     return {
       title: sections.wallets,
       body: html`${
@@ -162,10 +165,9 @@ export const wallets: Page = {
   }),
   actions: {
     set: Effect.fnUntraced(function*(visit, sent) {
-      const { wallets: words } = visit.texts
       const value = sentText(sent, "value")
       // Before anything else reads it: what looks like a key goes no further than this line.
-      if (looksSecret(value)) return yield* wrongField("value", words.secret)
+      if (looksSecret(value)) return yield* wrongField("value", visit.texts.faults.secret)
       const startIndex = yield* sentCount(visit, sent, "start_index")
       const family = sentText(sent, "family")
       const set = yield* visit.api.send<WalletRow>("PUT", `/api/v1/merchant/wallets/${encodeURIComponent(family)}`, {
@@ -187,11 +189,10 @@ export const wallets: Page = {
         { path: "wallets", notice: "wallet_removed" }
       ),
     approve: Effect.fnUntraced(function*(visit, sent) {
-      const count = Number(sentText(sent, "addresses"))
-      const isCompared = Array.from({ length: count }, (_, index) => sent.get(`matches_${index}`)).every((tick) =>
-        tick === "on"
-      )
-      if (!isCompared) return yield* publicError("VALIDATION_ERROR", { message: visit.texts.wallets.compareFirst })
+      const { pending_wallets: pending } = yield* visit.api.get<WalletList>("/api/v1/merchant/wallets")
+      const wallet = pending.find(({ pending_change: change }) => change?.id === sent.get("change"))
+      const isCompared = wallet?.first_addresses.every((_, index) => sent.get(`matches_${index}`) === "on") ?? true
+      if (!isCompared) return yield* publicError("VALIDATION_ERROR", { message: visit.texts.faults.compareFirst })
       yield* visit.api.send("POST", `${changePath(sent)}/approve`, undefined, sent.get("form_key"))
       return { path: "wallets", notice: "change_approved" }
     }),

@@ -11,6 +11,23 @@ export interface Acceptance {
 export const isOffered = ({ blocked, policy }: Acceptance, id: number): boolean =>
   policy === "accept_all" || (policy === "selective" && !blocked.has(id))
 
+/**
+ * What a form asks for that lists tokens and has the ids of those that are accepted. Tokens that it does not list stay
+ * as they are: one is listed only while it can be offered, and is none for a while after each start.
+ */
+export const acceptanceOf = (
+  policy: AcceptancePolicy,
+  accepted: ReadonlyArray<string>,
+  listed: ReadonlyArray<number>,
+  saved: Acceptance
+): Acceptance => ({
+  policy,
+  blocked: new Set([
+    ...[...saved.blocked].filter((id) => !listed.includes(id)),
+    ...listed.filter((id) => !accepted.includes(String(id)))
+  ])
+})
+
 /** The calls that make one list of turned-off tokens into another; none where they are the same. */
 export const changesOf = (
   before: Acceptance,

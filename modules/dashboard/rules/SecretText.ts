@@ -2,8 +2,8 @@
 
 /**
  * As a field's `pattern`, which browsers check without a script before anything is sent. 32 bytes in hex alone are a
- * key; what receives has more beside them. A phrase is twelve words or more; a list of numbers is how wallets of Solana
- * export a key, and so are 86 to 90 digits of base58.
+ * key; what receives has more beside them. A phrase is twelve words or more, in any language; a list of numbers is how
+ * wallets of Solana export a key, and so are 86 to 90 digits of base58.
  */
 const secrets = [
   "(?:[\\s\\S]*[\\s,;])?(?:[tuvxyzTUVXYZ]prv|suiprivkey|[a-z]+_x?sk1)[0-9a-zA-Z]{16}[\\s\\S]*",
@@ -11,7 +11,7 @@ const secrets = [
   "\\s*[5KL][1-9A-HJ-NP-Za-km-z]{50,51}\\s*",
   "\\s*[1-9A-HJ-NP-Za-km-z]{86,90}\\s*",
   "\\s*\\[\\s*\\d[\\d\\s,]{60,}\\]\\s*",
-  "\\s*(?:[A-Za-z]{3,8}[\\s,]+){11,}[A-Za-z]{3,8}\\s*"
+  "\\s*(?:[\\p{L}\\p{M}]{1,8}[\\s,]+){11,}[\\p{L}\\p{M}]{1,8}\\s*"
 ].join("|")
 
 /** The pattern of texts that are no secret, for the attribute. */

@@ -78,7 +78,8 @@ describe("the approval of play money on a page", () => {
 })
 
 describe("the form of an approval", () => {
-  const bodyOf = (proof: string) => Effect.runSync(Effect.option(approvalBody(new URLSearchParams({ proof }))))
+  const bodyOf = (proof: string) =>
+    Effect.runSync(Effect.option(approvalBody({ texts: en } as never, new URLSearchParams({ proof }))))
   it("sends what was signed, nothing where nothing was, and no other text", () => {
     assert.deepInclude(bodyOf("{\"id\":\"apr_1\"}"), { value: { proof: { id: "apr_1" } } })
     assert.strictEqual(bodyOf("")._tag, "Some")

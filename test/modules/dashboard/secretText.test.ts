@@ -19,7 +19,9 @@ const secrets = [
   `[${Array.from({ length: 64 }, (_, index) => index).join(",")}]`,
   phrase,
   phrase.replaceAll(" ", ", "),
-  `${phrase} ${phrase}`
+  `${phrase} ${phrase}`,
+  "ábaco abdomen abeja abierto abogado abono aborto abrazo abrir abuelo abuso acabar",
+  "的 一 是 在 不 了 有 和 人 这 中 大"
 ]
 
 const open = [

@@ -99,7 +99,10 @@ export const de: Texts = {
     name: "Ein Name von 1 bis 100 Zeichen",
     number: "Eine ganze Zahl, zum Beispiel 20",
     dollars: "Dollar mit einem Punkt und höchstens zwei Stellen für Cent, zum Beispiel 12.50",
-    day: "Ein Tag, zum Beispiel 2026-12-31"
+    day: "Ein Tag, zum Beispiel 2026-12-31",
+    compareFirst: "Vergleichen Sie jede Adresse mit Ihrer eigenen Wallet und haken Sie sie ab, bevor Sie freigeben",
+    secret:
+      "Das sieht nach einem privaten Schlüssel oder einer Wiederherstellungsphrase aus. Es wurde nicht gespeichert. Geben Sie nur den öffentlichen Teil an, und bringen Sie Ihr Geld an einen anderen Ort, falls andere es gesehen haben könnten."
   },
   refusals: {
     wrongField: "Eine Angabe fehlt oder stimmt nicht.",

@@ -227,8 +227,7 @@ export const toolTexts: ToolTexts = {
     modes: { down: "Ausfallen lassen", lagging: "Blöcke verzögern", ok: "Zurücksetzen" },
     newest: "Neueste Zahlungen",
     newestText:
-      "Öffnen Sie eine, um sie teilweise oder doppelt zu bezahlen oder vom Netzwerk rückgängig machen zu lassen.",
-    noButton: "Drücken Sie eine der Schaltflächen dieser Seite"
+      "Öffnen Sie eine, um sie teilweise oder doppelt zu bezahlen oder vom Netzwerk rückgängig machen zu lassen."
   },
   tokens: {
     preview: "Das sieht Ihr Kunde",
@@ -254,7 +253,6 @@ export const toolTexts: ToolTexts = {
     },
     compareText:
       "Haken Sie jede ab, die Ihre eigene Wallet an derselben Stelle zeigt. Wenn eine nicht übereinstimmt, entfernen Sie diese Wallet sofort.",
-    compareFirst: "Vergleichen Sie jede Adresse mit Ihrer eigenen Wallet und haken Sie sie ab, bevor Sie freigeben",
     add: "Empfangswallet festlegen",
     addText:
       "Geben Sie nur den öffentlichen Teil an. Wer einen privaten Schlüssel oder eine Wiederherstellungsphrase hat, hat Ihr Geld: Keine unserer Seiten fragt je danach.",
@@ -262,8 +260,6 @@ export const toolTexts: ToolTexts = {
     value: "Öffentlicher Schlüssel oder Adresse",
     valueHint:
       "Zum Beispiel ein xpub aus den Kontoeinstellungen Ihrer Wallet. Eine Liste von Adressen wird über die API festgelegt.",
-    secret:
-      "Das sieht nach einem privaten Schlüssel oder einer Wiederherstellungsphrase aus. Es wurde nicht gespeichert. Geben Sie nur den öffentlichen Teil an, und bringen Sie Ihr Geld an einen anderen Ort, falls andere es gesehen haben könnten.",
     startIndex: "Erste Adresse, die verwendet wird",
     startIndexHint:
       "0 für ein Konto, das nie verwendet wurde, sonst eins mehr als die höchste verwendete. Im Testmodus leer lassen",

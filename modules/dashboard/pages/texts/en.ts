@@ -92,7 +92,10 @@ export const en = {
     name: "Must be a name of 1 to 100 characters",
     number: "Must be a whole number, such as 20",
     dollars: "Must be dollars with at most two digits for cents, such as 12.50",
-    day: "Must be a day, such as 2026-12-31"
+    day: "Must be a day, such as 2026-12-31",
+    compareFirst: "Compare each address with your own wallet, and tick it, before you approve",
+    secret:
+      "This looks like a private key or a recovery phrase. It was not kept. Give the public part only, and move your money if others may have seen it."
   },
   approving: approvalTexts,
   lists: {

@@ -215,8 +215,7 @@ export const toolTexts = {
     networksText: "For your own Test invoices only, until the service is started again.",
     modes: { down: "Down", lagging: "Late blocks", ok: "As it is" },
     newest: "Newest payments",
-    newestText: "Open one to pay part of it, pay it twice, or let the network undo it.",
-    noButton: "Press one of the buttons of this page"
+    newestText: "Open one to pay part of it, pay it twice, or let the network undo it."
   },
   tokens: {
     preview: "Your customer sees",
@@ -242,15 +241,12 @@ export const toolTexts = {
     },
     compareText:
       "Tick each one that your own wallet shows in the same place. If one does not match, remove this wallet at once.",
-    compareFirst: "Compare each address with your own wallet, and tick it, before you approve",
     add: "Set a receiving wallet",
     addText:
       "Give the public part only. Whoever has a private key or a recovery phrase has your money: no page of ours ever asks for one.",
     family: "Networks",
     value: "Public key or address",
     valueHint: "Such as an xpub from your wallet's account settings. A list of addresses is set by the API.",
-    secret:
-      "This looks like a private key or a recovery phrase. It was not kept. Give the public part only, and move your money if others may have seen it.",
     startIndex: "First address to use",
     startIndexHint: "0 for an account that was never used, else one past the highest that was. Leave it empty in Test",
     set: "Set this wallet",

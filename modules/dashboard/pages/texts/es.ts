@@ -99,7 +99,10 @@ export const es: Texts = {
     name: "Debe ser un nombre de 1 a 100 caracteres",
     number: "Debe ser un número entero, por ejemplo 20",
     dollars: "Deben ser dólares con un punto y como máximo dos cifras de centavos, por ejemplo 12.50",
-    day: "Debe ser un día, por ejemplo 2026-12-31"
+    day: "Debe ser un día, por ejemplo 2026-12-31",
+    compareFirst: "Compare cada dirección con su propia billetera, y márquela, antes de aprobar",
+    secret:
+      "Esto parece una clave privada o una frase de recuperación. No se guardó. Indique solo la parte pública, y mueva su dinero si otros pueden haberla visto."
   },
   refusals: {
     wrongField: "Falta un dato o no es correcto.",

@@ -224,8 +224,7 @@ export const toolTexts: ToolTexts = {
     networksText: "Solo para sus propias facturas de prueba, hasta que el servicio se reinicie.",
     modes: { down: "Hacer caer", lagging: "Retrasar bloques", ok: "Restablecer" },
     newest: "Pagos más recientes",
-    newestText: "Abra uno para pagarlo en parte, pagarlo dos veces o dejar que la red lo revierta.",
-    noButton: "Pulse uno de los botones de esta página"
+    newestText: "Abra uno para pagarlo en parte, pagarlo dos veces o dejar que la red lo revierta."
   },
   tokens: {
     preview: "Lo que ve su cliente",
@@ -251,7 +250,6 @@ export const toolTexts: ToolTexts = {
     },
     compareText:
       "Marque cada una que su propia billetera muestre en el mismo lugar. Si alguna no coincide, quite esta billetera de inmediato.",
-    compareFirst: "Compare cada dirección con su propia billetera, y márquela, antes de aprobar",
     add: "Establecer una billetera receptora",
     addText:
       "Indique solo la parte pública. Quien tenga una clave privada o una frase de recuperación tiene su dinero: ninguna página nuestra la pide jamás.",
@@ -259,8 +257,6 @@ export const toolTexts: ToolTexts = {
     value: "Clave pública o dirección",
     valueHint:
       "Por ejemplo, un xpub de la configuración de la cuenta en su billetera. Una lista de direcciones se establece por la API.",
-    secret:
-      "Esto parece una clave privada o una frase de recuperación. No se guardó. Indique solo la parte pública, y mueva su dinero si otros pueden haberla visto.",
     startIndex: "Primera dirección que se usará",
     startIndexHint:
       "0 para una cuenta que nunca se usó; si no, una más que la más alta usada. En modo de prueba, déjelo vacío",

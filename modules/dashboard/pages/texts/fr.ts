@@ -100,7 +100,10 @@ export const fr: Texts = {
     name: "Indiquez un nom de 1 à 100 caractères",
     number: "Indiquez un nombre entier, par exemple 20",
     dollars: "Indiquez des dollars avec un point et deux chiffres de cents au plus, par exemple 12.50",
-    day: "Indiquez un jour, par exemple 2026-12-31"
+    day: "Indiquez un jour, par exemple 2026-12-31",
+    compareFirst: "Comparez chaque adresse avec votre propre portefeuille, et cochez-la, avant d’approuver",
+    secret:
+      "Cela ressemble à une clé privée ou à une phrase de récupération. Rien n’a été conservé. Ne donnez que la partie publique, et déplacez votre argent si d’autres ont pu la voir."
   },
   refusals: {
     wrongField: "Une indication manque ou n’est pas correcte.",

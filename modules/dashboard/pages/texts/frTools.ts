@@ -229,8 +229,7 @@ export const toolTexts: ToolTexts = {
     networksText: "Pour vos propres factures de test seulement, jusqu’au redémarrage du service.",
     modes: { down: "Mettre en panne", lagging: "Retarder les blocs", ok: "Rétablir" },
     newest: "Paiements les plus récents",
-    newestText: "Ouvrez-en un pour le payer en partie, le payer deux fois ou laisser le réseau l’annuler.",
-    noButton: "Appuyez sur un des boutons de cette page"
+    newestText: "Ouvrez-en un pour le payer en partie, le payer deux fois ou laisser le réseau l’annuler."
   },
   tokens: {
     preview: "Ce que voit votre client",
@@ -257,7 +256,6 @@ export const toolTexts: ToolTexts = {
     },
     compareText:
       "Cochez chacune de celles que votre propre portefeuille montre à la même place. Si l’une d’elles ne correspond pas, retirez aussitôt ce portefeuille.",
-    compareFirst: "Comparez chaque adresse avec votre propre portefeuille, et cochez-la, avant d’approuver",
     add: "Définir un portefeuille de réception",
     addText:
       "Ne donnez que la partie publique. Quiconque a une clé privée ou une phrase de récupération a votre argent\u202f: aucune de nos pages n’en demande jamais.",
@@ -265,8 +263,6 @@ export const toolTexts: ToolTexts = {
     value: "Clé publique ou adresse",
     valueHint:
       "Par exemple une xpub, prise dans les paramètres du compte de votre portefeuille. Une liste d’adresses se définit par l’API.",
-    secret:
-      "Cela ressemble à une clé privée ou à une phrase de récupération. Rien n’a été conservé. Ne donnez que la partie publique, et déplacez votre argent si d’autres ont pu la voir.",
     startIndex: "Première adresse à utiliser",
     startIndexHint:
       "0 pour un compte jamais utilisé, sinon celle qui suit la plus haute utilisée. Laissez vide en mode test",

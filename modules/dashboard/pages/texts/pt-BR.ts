@@ -98,7 +98,10 @@ export const ptBR: Texts = {
     name: "Precisa ser um nome de 1 a 100 caracteres",
     number: "Precisa ser um número inteiro, por exemplo 20",
     dollars: "Precisa ser em dólares, com ponto e no máximo dois dígitos de centavos, por exemplo 12.50",
-    day: "Precisa ser um dia, por exemplo 2026-12-31"
+    day: "Precisa ser um dia, por exemplo 2026-12-31",
+    compareFirst: "Compare cada endereço com a sua própria carteira e marque-o, antes de aprovar",
+    secret:
+      "Isto parece uma chave privada ou uma frase de recuperação. Não foi guardado. Informe somente a parte pública e mova o seu dinheiro se outras pessoas puderem ter visto."
   },
   approving: approvalTexts,
   refusals: {

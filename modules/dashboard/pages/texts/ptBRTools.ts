@@ -224,8 +224,7 @@ export const toolTexts: ToolTexts = {
     networksText: "Somente para as suas próprias faturas de teste, até que o serviço seja iniciado de novo.",
     modes: { down: "Fora do ar", lagging: "Blocos atrasados", ok: "Como está" },
     newest: "Pagamentos mais recentes",
-    newestText: "Abra um para pagá-lo em parte, pagá-lo duas vezes ou deixar a rede revertê-lo.",
-    noButton: "Aperte um dos botões desta página"
+    newestText: "Abra um para pagá-lo em parte, pagá-lo duas vezes ou deixar a rede revertê-lo."
   },
   tokens: {
     preview: "Seu cliente vê",
@@ -252,7 +251,6 @@ export const toolTexts: ToolTexts = {
     },
     compareText:
       "Marque cada um que a sua própria carteira mostra na mesma posição. Se algum não conferir, remova esta carteira imediatamente.",
-    compareFirst: "Compare cada endereço com a sua própria carteira e marque-o, antes de aprovar",
     add: "Definir uma carteira de recebimento",
     addText:
       "Informe somente a parte pública. Quem tem uma chave privada ou uma frase de recuperação tem o seu dinheiro: nenhuma página nossa jamais pede isso.",
@@ -260,8 +258,6 @@ export const toolTexts: ToolTexts = {
     value: "Chave pública ou endereço",
     valueHint:
       "Por exemplo, um xpub das configurações de conta da sua carteira. Uma lista de endereços é definida pela API.",
-    secret:
-      "Isto parece uma chave privada ou uma frase de recuperação. Não foi guardado. Informe somente a parte pública e mova o seu dinheiro se outras pessoas puderem ter visto.",
     startIndex: "Primeiro endereço a usar",
     startIndexHint:
       "0 para uma conta que nunca foi usada; senão, um a mais que o maior já usado. Em Teste, deixe vazio",

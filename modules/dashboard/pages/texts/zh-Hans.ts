@@ -96,7 +96,9 @@ export const zhHans: Texts = {
     name: "请输入 1 至 100 个字符的名称",
     number: "请输入整数，例如 20",
     dollars: "请输入美元金额，小数点后最多两位，例如 12.50",
-    day: "请输入日期，例如 2026-12-31"
+    day: "请输入日期，例如 2026-12-31",
+    compareFirst: "批准前，请将每个地址与您自己的钱包核对并勾选",
+    secret: "这看起来像私钥或助记词。我们没有保存。请只填写公开部分；如果他人可能已看到，请转移您的资金。"
   },
   approving: approvalTexts,
   refusals: {

@@ -217,8 +217,7 @@ export const toolTexts: ToolTexts = {
     networksText: "仅影响您自己的测试账单，直到服务重新启动。",
     modes: { down: "中断", lagging: "区块延迟", ok: "恢复原状" },
     newest: "最新付款",
-    newestText: "打开其中一笔，即可部分付款、重复付款，或让网络撤销。",
-    noButton: "请按此页面上的一个按钮"
+    newestText: "打开其中一笔，即可部分付款、重复付款，或让网络撤销。"
   },
   tokens: {
     preview: "客户看到的内容",
@@ -243,13 +242,11 @@ export const toolTexts: ToolTexts = {
       forwarder: "转发到您地址的合约"
     },
     compareText: "请勾选您自己的钱包在相同位置显示的每个地址。若有一个不一致，请立即移除此钱包。",
-    compareFirst: "批准前，请将每个地址与您自己的钱包核对并勾选",
     add: "设置收款钱包",
     addText: "请只填写公开部分。谁持有私钥或助记词，谁就掌握您的资金：我们的任何页面都不会索要。",
     family: "网络",
     value: "公钥或地址",
     valueHint: "例如钱包账户设置中的 xpub。地址列表请通过 API 设置。",
-    secret: "这看起来像私钥或助记词。我们没有保存。请只填写公开部分；如果他人可能已看到，请转移您的资金。",
     startIndex: "起始地址序号",
     startIndexHint: "从未使用过的账户填 0，否则填已使用的最高序号加一。测试模式下请留空",
     set: "设置此钱包",
