@@ -225,8 +225,11 @@ export interface IndexedWallet {
  * Addresses of a wallet with an end that invoices which anybody can make do not get, so that strangers cannot use up
  * all of it: a quarter of those that it can give out at once, rounded down.
  */
-export const reservedAddresses = ({ gapLimit, size }: Pick<IndexedWallet, "gapLimit" | "size">): number => {
-  const most = Math.min(gapLimit ?? Number.POSITIVE_INFINITY, size ?? Number.POSITIVE_INFINITY)
+export const reservedAddresses = (
+  { gapLimit, size, startIndex }: Pick<IndexedWallet, "gapLimit" | "size" | "startIndex">
+): number => {
+  const left = size === null ? Number.POSITIVE_INFINITY : Math.max(0, size - startIndex)
+  const most = Math.min(gapLimit ?? Number.POSITIVE_INFINITY, left)
   return Number.isFinite(most) ? Math.floor(most / 4) : 0
 }
 

@@ -7,6 +7,7 @@ import type { ApprovalAnswer, ApprovalSignature } from "../schemas/Approval.ts"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
 import type { Family } from "../schemas/Network.ts"
 import type { Write } from "./Commit.ts"
+import { single } from "./Registry.ts"
 
 /** A text, and the person of a merchant who is to sign it. */
 export interface TextToSign {
@@ -31,9 +32,9 @@ export interface TextSignature {
 
 export interface PasskeySigner {
   /** `PublicKeyCredentialRequestOptionsJSON` of this text; null: the person has no passkey. */
-  readonly options: (asked: TextToSign) => Effect.Effect<Schema.Json | null>
+  readonly options: (request: TextToSign) => Effect.Effect<Schema.Json | null>
   /** Errors: `SIGNATURE_INVALID`, `SERVICE_UNAVAILABLE`. */
-  readonly verify: (asked: TextToSign, answer: Schema.Json) => Effect.Effect<TextSignature, PublicError>
+  readonly verify: (request: TextToSign, answer: Schema.Json) => Effect.Effect<TextSignature, PublicError>
 }
 
 /** A wallet of a person, as it is asked to sign. */
@@ -45,10 +46,10 @@ export interface SigningWallet {
 }
 
 export interface WalletSigner {
-  readonly wallets: (asked: TextToSign) => Effect.Effect<ReadonlyArray<SigningWallet>>
+  readonly wallets: (request: TextToSign) => Effect.Effect<ReadonlyArray<SigningWallet>>
   /** Errors: `SIGNATURE_INVALID`, `NETWORK_DEGRADED`. */
   readonly verify: (
-    asked: TextToSign,
+    request: TextToSign,
     answer: NonNullable<ApprovalAnswer["wallet"]>
   ) => Effect.Effect<TextSignature, PublicError>
 }
@@ -61,8 +62,9 @@ interface Signers {
 export class TextSigners extends Context.Service<
   TextSigners,
   Signers & {
-    /** Adds a way to sign for as long as the scope lives; one of each kind. */
-    readonly register: (signers: Partial<Signers>) => Effect.Effect<void, never, Scope.Scope>
+    /** For as long as the scope lives; one of each in a deployment. */
+    readonly registerPasskeys: (signer: PasskeySigner) => Effect.Effect<void, never, Scope.Scope>
+    readonly registerWallets: (signer: WalletSigner) => Effect.Effect<void, never, Scope.Scope>
   }
 >()("tillwire/runtime/TextSigners") {}
 
@@ -76,25 +78,21 @@ const noWallets: WalletSigner = {
   verify: () => publicError("SIGNATURE_INVALID", { message: "No wallets sign in to this deployment" })
 }
 
+const taken = (kind: string): string => `two modules keep ${kind} of people: name one of them in the config file`
+
 export const layer: Layer.Layer<TextSigners> = Layer.sync(TextSigners, () => {
-  const registered = new Set<Partial<Signers>>()
-  const find = <K extends keyof Signers>(kind: K): Signers[K] | undefined =>
-    [...registered].find((signers) => signers[kind] !== undefined)?.[kind]
+  const passkeys = single<PasskeySigner>(taken("passkeys"))
+  const wallets = single<WalletSigner>(taken("wallets"))
   return TextSigners.of({
     passkeys: {
-      options: (asked) => Effect.suspend(() => (find("passkeys") ?? noPasskeys).options(asked)),
-      verify: (asked, answer) => Effect.suspend(() => (find("passkeys") ?? noPasskeys).verify(asked, answer))
+      options: (request) => Effect.suspend(() => (passkeys.current() ?? noPasskeys).options(request)),
+      verify: (request, answer) => Effect.suspend(() => (passkeys.current() ?? noPasskeys).verify(request, answer))
     },
     wallets: {
-      wallets: (asked) => Effect.suspend(() => (find("wallets") ?? noWallets).wallets(asked)),
-      verify: (asked, answer) => Effect.suspend(() => (find("wallets") ?? noWallets).verify(asked, answer))
+      wallets: (request) => Effect.suspend(() => (wallets.current() ?? noWallets).wallets(request)),
+      verify: (request, answer) => Effect.suspend(() => (wallets.current() ?? noWallets).verify(request, answer))
     },
-    register: (signers) =>
-      Effect.acquireRelease(
-        (Object.keys(signers) as ReadonlyArray<keyof Signers>).some((kind) => find(kind) !== undefined)
-          ? Effect.die(new Error("two modules keep credentials of one kind: name one of them in the config file"))
-          : Effect.sync(() => void registered.add(signers)),
-        () => Effect.sync(() => void registered.delete(signers))
-      )
+    registerPasskeys: passkeys.register,
+    registerWallets: wallets.register
   })
 })

@@ -118,23 +118,20 @@ const printDocument = (config: LoadedConfig) =>
     ({ publicUrl }) => textOf(documentOf(apisOf(distinctPlugins(config.plugins)), publicUrl))
   )
 
-const printLink = (config: LoadedConfig, request: LoginRequest) =>
+const makeLink = (config: LoadedConfig, request: LoginRequest, internalUrl?: string) =>
   Effect.flatMap(
     resolveSettings(config, "none"),
-    (settings) => Effect.provideService(loginLink(request), Settings, settings)
+    (settings) => Effect.provideService(loginLink(request, internalUrl), Settings, settings)
   )
 
 /**
  * The link by which whoever started a devnet in a terminal opens the dashboard as the demo merchant's first owner. It
- * signs in, so it stands on the terminal and in no log. Null: there is no dashboard or no such merchant, others reach
- * the service, or it moves real money.
+ * signs in, so it stands on the terminal and in no log of the service. Null: there is no dashboard or no such merchant,
+ * others reach the service, or it moves real money.
  */
 const linkForBanner = (config: LoadedConfig, { internalUrl, url }: ServiceInfo["Service"]) =>
   mayPrintLink({ environments: config.settings.environments, publicUrl: url }) && "dashboard" in pagesOf(config, url)
-    ? Effect.flatMap(
-      resolveSettings(config, "none"),
-      (settings) => Effect.provideService(loginLink(demoMerchant, internalUrl), Settings, settings)
-    ).pipe(Effect.catch(() => Effect.succeed(null)))
+    ? Effect.orElseSucceed(makeLink(config, demoMerchant, internalUrl), () => null)
     : Effect.succeed(null)
 
 /** From here to the end of the process: the first cause counts. */
@@ -214,7 +211,7 @@ const run = (command: Command) =>
     const config = yield* load({ file: command.file, environment: process.env })
     if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
     if (command.name === "openapi") return yield* Console.log(yield* printDocument(config))
-    if (command.name === "login") return yield* Console.log(yield* printLink(config, command.login))
+    if (command.name === "login") return yield* Console.log(yield* makeLink(config, command.login))
     return yield* start(config)
   })
 

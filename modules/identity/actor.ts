@@ -141,7 +141,7 @@ export const registerLinkedWallets = Effect.flatMap(
 /** Has linked wallets sign texts of other modules. */
 export const registerTextWallets = Effect.flatMap(
   makeContext,
-  (context) => Effect.flatMap(TextSigners, ({ register }) => register({ wallets: walletSigner(context) }))
+  (context) => Effect.flatMap(TextSigners, ({ registerWallets }) => registerWallets(walletSigner(context)))
 )
 
 /** Wallets as credentials of people, for the module that knows the people and opens sessions of its own. */

@@ -286,7 +286,7 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
       if (oldest === null) return
       const retryAfterSeconds = Math.max(1, oldest + secondsOfHour - now)
       return yield* publicError("RATE_LIMIT_EXCEEDED", {
-        message: `From one address at most ${limit} payments are begun in an hour: wait as long as Retry-After says`,
+        message: "Too many payments were begun from your address or those beside it: wait as long as Retry-After says",
         details: { retry_after_seconds: retryAfterSeconds },
         retryAfterSeconds
       })

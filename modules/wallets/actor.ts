@@ -43,7 +43,7 @@ export class Wallets extends Context.Service<Wallets, {
   readonly list: (merchantId: number, environment: Environment) => Effect.Effect<WalletList>
   /**
    * Makes a wallet the one that later invoices are paid to; those that have an address keep it. On mainnet the
-   * replacement of one that was ever set waits, or of the deployment's that invoices were paid to
+   * replacement of one that was ever set waits, or of the deployment's of which invoices had addresses
    * (modules/docs/reference/wallets.md#replacing-a-wallet). Errors:
    * `UNSUPPORTED_NETWORK` where no driver of the family runs, `WALLET_INVALID`, also for a wallet in which another
    * merchant or the deployment itself receives, in either environment, or that names one address of theirs,

@@ -32,8 +32,8 @@ export class LoginFailed extends Schema.TaggedError<LoginFailed>()("LoginFailed"
 }
 
 /**
- * Whether a start may print such a link by itself: it opens play money only, and for whoever sits at the machine, at an
- * address that no other machine reaches.
+ * Whether a start may print such a link by itself: it opens play money only, and leads to an
+ * address that means the reader's own machine.
  */
 export const mayPrintLink = (
   { environments, publicUrl }: Pick<Settings["Service"], "environments" | "publicUrl">

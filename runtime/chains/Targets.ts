@@ -81,8 +81,8 @@ export const toAllocatedTarget = (
 
 const keptFromStrangers = publicError("UNSUPPORTED_NETWORK", {
   message:
-    "A quarter of the addresses of this network's receiving wallet is kept for invoices that the merchant makes: payment " +
-    "links get none of it"
+    "The receiving wallet of this network has no address left for payment links: the last quarter of its addresses is " +
+    "kept for invoices that the merchant makes"
 })
 
 const targetExit = (

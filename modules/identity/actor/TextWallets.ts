@@ -54,22 +54,22 @@ const challengeOf = (
 
 /** `WalletSigner` of the wallets that sign in. */
 export const walletSigner = (context: IdentityContext): WalletSigner => ({
-  wallets: (asked) =>
+  wallets: (request) =>
     Effect.map(
-      walletsOf(context, asked),
+      walletsOf(context, request),
       (wallets) => wallets.map(({ address, chainId, family }) => ({ family, address, chain_id: chainId }))
     ),
-  verify: Effect.fnUntraced(function*(asked, answer) {
+  verify: Effect.fnUntraced(function*(request, answer) {
     const driver = context.signIns.driver(answer.family)
     const address = driver?.canonicalAddress(answer.address) ?? null
-    const wallets = yield* walletsOf(context, asked)
+    const wallets = yield* walletsOf(context, request)
     const candidates = wallets.filter((wallet) => wallet.family === answer.family && wallet.address === address)
     const now = yield* nowSeconds
     for (const wallet of candidates) {
-      const challenge = challengeOf(context, wallet, asked, now)
+      const challenge = challengeOf(context, wallet, request, now)
       if (driver === undefined || challenge === undefined) continue
       const proof = {
-        message: asked.text,
+        message: request.text,
         signature: answer.signature,
         publicKey: answer.public_key ?? null,
         proof: answer.proof ?? null
@@ -88,7 +88,7 @@ export const walletSigner = (context: IdentityContext): WalletSigner => ({
         },
         moneyFrom: wallet.moneyFrom,
         use: Effect.flatMap(
-          walletsOf(context, asked),
+          walletsOf(context, request),
           (linked) => linked.some(({ id }) => id === wallet.id) ? Effect.succeed([]) : Effect.fail(refused)
         )
       }

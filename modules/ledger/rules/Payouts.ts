@@ -8,15 +8,7 @@ import { type Network, networks } from "../../../schemas/Network.ts"
 import type { ExceptionRecord } from "../../invoices/plugin.ts"
 import { accounts, assetOf, chainAccount } from "./Accounts.ts"
 import { bookValue } from "./Adjustments.ts"
-import {
-  combine,
-  type NameTransaction,
-  nothingBooked,
-  paymentIdOf,
-  type Postings,
-  type Source,
-  type Transaction
-} from "./Moves.ts"
+import { combine, type NameTransaction, nothingBooked, type Postings, type Source, type Transaction } from "./Moves.ts"
 
 /** An amount of an asset that left a wallet. */
 export interface SentMoney {
@@ -83,7 +75,7 @@ const bookDeparture = (
     transactionId: id,
     kind: "booked",
     createdAt: now,
-    paymentId: paymentIdOf(source),
+    paymentId: null,
     entries: [{ debit, credit, asset, units, usdMillis }]
   }]
 })

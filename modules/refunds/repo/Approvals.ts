@@ -87,7 +87,7 @@ export const makeApprovalsRepo = Effect.map(SqlClient.SqlClient, (sql) => {
   return {
     isUsed: (merchantId: number, id: string): Effect.Effect<boolean> =>
       Effect.map(
-        read(sql<Row>`SELECT * FROM approvals WHERE merchant_id = ${merchantId} AND id = ${id}`),
+        Effect.orDie(sql`SELECT 1 FROM approvals WHERE merchant_id = ${merchantId} AND id = ${id}`),
         (rows) => rows.length > 0
       ),
     approvalsOf: (filter: ApprovalFilter): Effect.Effect<ReadonlyArray<SignedApproval>> =>

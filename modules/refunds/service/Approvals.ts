@@ -114,9 +114,9 @@ const make = Effect.gen(function*() {
     text: approvalText(content, { publicUrl, person, challenge, expiresAt })
   })
 
-  const verify = (asked: TextToSign, { passkey = null, wallet = null }: ApprovalAnswer) => {
+  const verify = (request: TextToSign, { passkey = null, wallet = null }: ApprovalAnswer) => {
     if ((passkey === null) === (wallet === null)) return Effect.fail(oneAnswer)
-    return wallet === null ? signers.passkeys.verify(asked, passkey) : signers.wallets.verify(asked, wallet)
+    return wallet === null ? signers.passkeys.verify(request, passkey) : signers.wallets.verify(request, wallet)
   }
 
   /** A new passkey or wallet moves no real money for a day, whoever's session uses it. */
@@ -139,13 +139,13 @@ const make = Effect.gen(function*() {
       const expiresAt = (yield* nowSeconds) + approvalSeconds
       const random = yield* Effect.sync(() => randomBytes(12))
       const id = formChallenge(random, expiresAt, { ...content, person }, (text) => hashesOf(text)[0]!)
-      const asked = ask(content, person, id, expiresAt)
+      const request = ask(content, person, id, expiresAt)
       const issued: IssuedApproval = {
         id,
-        text: asked.text,
+        text: request.text,
         expiresAt,
-        passkey: yield* signers.passkeys.options(asked),
-        wallets: yield* signers.wallets.wallets(asked)
+        passkey: yield* signers.passkeys.options(request),
+        wallets: yield* signers.wallets.wallets(request)
       }
       return issued
     }),
@@ -156,10 +156,10 @@ const make = Effect.gen(function*() {
       const expiresAt = readChallenge(answer.id, { ...content, person }, hashesOf)
       if (expiresAt === undefined || now >= expiresAt) return yield* unknownChallenge
       if (yield* repo.isUsed(content.merchantId, answer.id)) return yield* usedChallenge
-      const asked = ask(content, person, answer.id, expiresAt)
-      const signed = yield* verify(asked, answer)
+      const request = ask(content, person, answer.id, expiresAt)
+      const signed = yield* verify(request, answer)
       yield* requireNoWait(content, signed, now)
-      const proved: ProvedApproval = { ...signed, id: answer.id, text: asked.text, expiresAt }
+      const proved: ProvedApproval = { ...signed, id: answer.id, text: request.text, expiresAt }
       return proved
     }),
     record: Effect.fn("Approvals.record")(function*(proved, content, { actor, at, person }) {

@@ -34,8 +34,8 @@ import {
 /** COSE names of the signatures that are taken: EdDSA, ES256, RS256. */
 const algorithms = [-8, -7, -257]
 
-/** JOSE names of the curves of ES256, by their COSE numbers. */
-const curves: Readonly<Record<number, string>> = { 1: "P-256", 2: "P-384", 3: "P-521" }
+/** The COSE number of secp256r1, the only curve of ES256 in JOSE (RFC 7518, 3.4). */
+const curveP256 = 1
 
 /** Characters of one text in an answer, at most; what authenticators make is far shorter. */
 const maximumText = 16_384
@@ -275,10 +275,10 @@ export const publicKeyOf = Effect.fnUntraced(function*({ publicKey }: PasskeySta
     ? { kty: "OKP", crv: "Ed25519", x: text(key.get(cose.COSEKEYS.x)) }
     : cose.isCOSEPublicKeyRSA(key)
     ? { kty: "RSA", n: text(key.get(cose.COSEKEYS.n)), e: text(key.get(cose.COSEKEYS.e)) }
-    : cose.isCOSEPublicKeyEC2(key)
+    : cose.isCOSEPublicKeyEC2(key) && key.get(cose.COSEKEYS.crv) === curveP256
     ? {
       kty: "EC",
-      crv: curves[key.get(cose.COSEKEYS.crv) ?? 1]!,
+      crv: "P-256",
       x: text(key.get(cose.COSEKEYS.x)),
       y: text(key.get(cose.COSEKEYS.y))
     }

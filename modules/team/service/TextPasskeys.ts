@@ -9,14 +9,14 @@ import type { TeamContext } from "./TeamContext.ts"
 const challengeOf = ({ text }: TextToSign): string => createHash("sha256").update(text).digest("base64url")
 
 const passkeySigner = (context: TeamContext): PasskeySigner => ({
-  options: (asked) =>
-    requireMember(context, asked.merchantId, asked.person).pipe(
-      Effect.flatMap(({ person }) => signingOptions(context, person, challengeOf(asked))),
+  options: (request) =>
+    requireMember(context, request.merchantId, request.person).pipe(
+      Effect.flatMap(({ person }) => signingOptions(context, person, challengeOf(request))),
       Effect.orElseSucceed(() => null)
     ),
-  verify: Effect.fnUntraced(function*(asked, input) {
-    const { person } = yield* requireMember(context, asked.merchantId, asked.person)
-    const { answer, passkey } = yield* proveSigning(context, person, challengeOf(asked), input)
+  verify: Effect.fnUntraced(function*(request, input) {
+    const { person } = yield* requireMember(context, request.merchantId, request.person)
+    const { answer, passkey } = yield* proveSigning(context, person, challengeOf(request), input)
     const party = partyOf(context)
     return {
       signature: {
@@ -36,4 +36,4 @@ const passkeySigner = (context: TeamContext): PasskeySigner => ({
 })
 
 export const registerTextPasskeys = (context: TeamContext) =>
-  Effect.flatMap(TextSigners, ({ register }) => register({ passkeys: passkeySigner(context) }))
+  Effect.flatMap(TextSigners, ({ registerPasskeys }) => registerPasskeys(passkeySigner(context)))

@@ -137,7 +137,8 @@ export const makeWalletChanges = (
           (found) => found?.fingerprint === ref.fingerprint
         )
     // Without a wallet of its own a merchant is paid into the deployment's, so that one is replaced.
-    const isReplacing = owner.environment === "mainnet" && (row.version > 0 || (yield* chains.hasTargets(owner)))
+    const isReplacing = owner.environment === "mainnet"
+      && (row.version > 0 || ((yield* chains.wallet(owner)) !== null && (yield* chains.hasTargets(owner))))
     if (!isReplacing || (yield* isSame(row.wallet ?? undefined))) return { wallet, proposal: null }
     const { proposal } = row
     // Sent again, it does not begin anew.

@@ -140,7 +140,13 @@ describe("addresses", () => {
   it.live("a wallet with an end keeps a quarter of it from invoices that anybody can make", () =>
     Effect.gen(function*() {
       const { drivers } = yield* makeSimulated(quiet)
-      for (const limits of [{ gapLimit: 20, size: null }, { gapLimit: null, size: 20 }, { gapLimit: 40, size: 20 }]) {
+      const cases = [
+        { gapLimit: 20, size: null },
+        { gapLimit: null, size: 20 },
+        { gapLimit: 40, size: 20 },
+        { gapLimit: null, size: 100, startIndex: 80 }
+      ]
+      for (const limits of cases) {
         const wallet = { ...indexedWalletOf(drivers[0]!), ...limits }
         yield* inInstance(
           yield* freshDatabase,
