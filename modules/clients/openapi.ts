@@ -11070,8 +11070,12 @@ export interface components {
                 /** @description Null for a token that is not in the catalogue */
                 token_id: number | null;
                 symbol: string;
+                /** @description Null for the network's own coin */
+                token_address: string | null;
                 /** @description Whole tokens, as a decimal number */
                 token_amount: string;
+                /** @description The same in base units of the token */
+                units: string;
                 /**
                  * @description usd_millis by which the line is booked
                  * @example 49990
