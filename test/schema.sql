@@ -1209,7 +1209,45 @@ CREATE TABLE reconciliation_adjustments (
   CONSTRAINT reconciliation_adjustments_version_check CHECK ((version = 1))
 );
 
+CREATE TABLE transfers (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  network text NOT NULL,
+  environment text NOT NULL,
+  tx_hash text NOT NULL,
+  tx_index integer NOT NULL,
+  kind text NOT NULL,
+  invoice_id text,
+  match_key text NOT NULL,
+  token_address text,
+  amount numeric(78,0) NOT NULL,
+  sender text,
+  height bigint NOT NULL,
+  block_hash text NOT NULL,
+  block_time bigint NOT NULL,
+  observed_at bigint NOT NULL,
+  status text NOT NULL,
+  handled text NOT NULL,
+  required_blocks integer,
+  required_finalized boolean,
+  confirmations integer NOT NULL,
+  attempts integer NOT NULL,
+  retry_at bigint NOT NULL,
+  reorged_after_finality boolean NOT NULL DEFAULT false,
+  unlisted boolean NOT NULL DEFAULT false,
+  required_agreement boolean NOT NULL DEFAULT false,
+  payment_id uuid GENERATED ALWAYS AS (payment_id_of_transfer(id)) STORED,
+  CONSTRAINT transfers_amount_check CHECK ((amount >= (0)::numeric)),
+  CONSTRAINT transfers_handled_check CHECK ((handled = ANY (ARRAY['none'::text, 'seen'::text, 'confirmed'::text, 'reverted'::text]))),
+  CONSTRAINT transfers_kind_check CHECK ((kind = ANY (ARRAY['direct'::text, 'internal'::text]))),
+  CONSTRAINT transfers_pkey PRIMARY KEY (id),
+  CONSTRAINT transfers_status_check CHECK ((status = ANY (ARRAY['seen'::text, 'confirmed'::text, 'reverted'::text])))
+);
+
 CREATE INDEX account_balances_of_wallets ON public.account_balances USING btree (account, merchant_id, environment, asset) WHERE ((account >= 'chain:'::text) AND (account < 'chain;'::text));
+
+CREATE INDEX balance_transactions_of_exceptions ON public.balance_transactions USING btree (merchant_id, environment) WHERE ((source_object = 'exception'::text) AND (type <> 'payout'::text));
 
 CREATE INDEX invoice_payments_by_time ON public.invoice_payments USING btree (merchant_id, environment, created_at);
 
@@ -1218,6 +1256,8 @@ CREATE INDEX ledger_entries_by_time ON public.ledger_entries USING btree (mercha
 CREATE INDEX reconciliation_adjustments_by_period ON public.reconciliation_adjustments USING btree (merchant_id, environment, explains_period) WHERE (explains_period IS NOT NULL);
 
 CREATE INDEX transfers_by_time ON public.transfers USING btree (merchant_id, environment, block_time);
+
+-- FUNCTION payment_id_of_transfer(transfer_id text) RETURNS uuid;
 
 -- modules/refunds
 

@@ -25,7 +25,9 @@ const objects = Effect.gen(function*() {
     SELECT 2, c.relname, format(E'CREATE%s TABLE %I (\\n%s\\n)%s', CASE c.relpersistence WHEN 'u' THEN ' UNLOGGED' ELSE '' END,
         c.relname, concat_ws(E',\\n', (
           SELECT string_agg(concat_ws(' ', '  ' || quote_ident(a.attname), format_type(a.atttypid, a.atttypmod),
-              CASE WHEN a.attnotnull THEN 'NOT NULL' END, 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid),
+              CASE WHEN a.attnotnull THEN 'NOT NULL' END, 
+              CASE a.attgenerated WHEN '' THEN 'DEFAULT ' || pg_get_expr(d.adbin, d.adrelid)
+                ELSE format('GENERATED ALWAYS AS (%s) STORED', pg_get_expr(d.adbin, d.adrelid)) END,
               CASE WHEN a.attstorage <> t.typstorage THEN 'STORAGE ' || a.attstorage::text END), E',\\n' ORDER BY a.attnum)
           FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
           LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

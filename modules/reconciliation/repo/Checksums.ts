@@ -28,24 +28,22 @@ const readSlice = (row: SliceRow): SliceSum => ({
 })
 
 export const makeChecksums = (sql: SqlClient.SqlClient) => {
-  const { hashOf, receivedOf, sliceOfBytes, unmatchedOf } = fragmentsOf(sql)
+  const { hashOf, receivedOf, sliceOf, unmatchedOf } = fragmentsOf(sql)
   const isIn = (moment: Statement.Fragment, { from, to }: Span) => sql`${moment} >= ${from} AND ${moment} < ${to}`
   const around = ({ from, to }: Span): Span => ({ from: from - marginSeconds, to: to + marginSeconds })
-  /** The same number for the same payment, by the first six bytes of its id: the others tell the kind of the id as well. */
-  const hashOfBytes = (bytes: Statement.Fragment) => sql`hashtextextended(encode(substr(${bytes}, 1, 6), 'hex'), 0)`
 
   /** Transfers on their chains, by the times of their blocks. Those of a token that is in no list are compared. */
   const ofChain = ({ environment, merchantId }: BookOwner, span: Span) =>
-    sql<SliceRow>`SELECT ${sliceOfBytes(sql`h`)} AS slice, asset, is_in_period, count(*) AS count,
-        sum(amount)::text AS units, sum(hash_numeric_extended(amount, ${hashOfBytes(sql`h`)}))::text AS checksum,
+    sql<SliceRow>`SELECT ${sliceOf(sql`hash`)} AS slice, asset, is_in_period, count(*) AS count,
+        sum(amount)::text AS units, sum(hash_numeric_extended(amount, hash))::text AS checksum,
         bool_or(unlisted) AS needs_comparison
       FROM (
         SELECT t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.unlisted,
-          ${isIn(sql`t.block_time`, span)} AS is_in_period, ${hashOf(sql`t.id`)} AS h
+          ${isIn(sql`t.block_time`, span)} AS is_in_period, ${hashOf(sql`t.payment_id`)} AS hash
         FROM transfers t
         WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
           AND ${isIn(sql`t.block_time`, around(span))}
-        -- Kept apart: else the hash is made again for each byte of it that is read.
+        -- Kept apart: else the hash is made again wherever it stands.
         OFFSET 0
       ) t GROUP BY 1, 2, 3`.pipe(
       readInFull(sql),
@@ -56,14 +54,14 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
   /** Money that came by the books, by when it was booked. What left its chain again is compared. */
   const ofLedger = (owner: BookOwner, span: Span) =>
     sql<SliceRow & { readonly usd_checksum: string }>`WITH unmatched AS MATERIALIZED (${unmatchedOf(owner)})
-      SELECT ${sliceOfBytes(sql`source_bytes`)} AS slice, asset, is_in_period,
+      SELECT ${sliceOf(sql`hash`)} AS slice, asset, is_in_period,
         count(*) FILTER (WHERE units > 0) AS count, sum(units)::text AS units,
         sum(hash_numeric_extended(units, hash))::text AS checksum,
         coalesce(sum(hashint8extended(usd_millis, hash)) FILTER (WHERE starts_with(credit, 'merchant_')), 0)::text
           AS usd_checksum,
         bool_or(starts_with(credit, 'chain:')) AS needs_comparison
       FROM (
-        SELECT *, ${isIn(sql`created_at`, span)} AS is_in_period, ${hashOfBytes(sql`source_bytes`)} AS hash
+        SELECT *, ${isIn(sql`created_at`, span)} AS is_in_period
         FROM (${receivedOf(owner, around(span))} OFFSET 0) r
         OFFSET 0
       ) e GROUP BY 1, 2, 3`.pipe(
@@ -79,12 +77,12 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
    * already. One that is too small to count is compared.
    */
   const ofPayments = ({ environment, merchantId }: BookOwner, span: Span) =>
-    sql<{ slice: number; usd_checksum: string; needs_comparison: boolean }>`SELECT ${sliceOfBytes(sql`bytes`)} AS slice,
-        coalesce(sum(hashint8extended(amount, ${hashOfBytes(sql`bytes`)})) FILTER (WHERE is_counted), 0)::text
+    sql<{ slice: number; usd_checksum: string; needs_comparison: boolean }>`SELECT ${sliceOf(sql`hash`)} AS slice,
+        coalesce(sum(hashint8extended(amount, hash)) FILTER (WHERE is_counted), 0)::text
           AS usd_checksum,
         bool_or(needs_comparison) AS needs_comparison
       FROM (
-        SELECT uuid_send(p.id) AS bytes, p.amount, p.status IN ('pending', 'underpaid', 'confirmed') AS is_counted,
+        SELECT ${hashOf(sql`p.id`)} AS hash, p.amount, p.status IN ('pending', 'underpaid', 'confirmed') AS is_counted,
           p.status = 'rejected' AND (p.metadata ->> 'exception' = 'below_dust') IS TRUE AS needs_comparison
         FROM invoice_payments p
         WHERE p.merchant_id = ${merchantId} AND p.environment = ${environment}

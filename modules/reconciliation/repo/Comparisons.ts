@@ -82,7 +82,7 @@ const moneyOf = (sql: SqlClient.SqlClient, { from, to }: Span) => {
  * assigned weeks later, or booked when the books began. Each is looked for by its index, as few differ.
  */
 const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
-  const { hashOf, isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd, uuidOfHash } = fragmentsOf(sql)
+  const { isIntoWallet, isOutOfWallet, isReceived, movedUnits, movedUsd } = fragmentsOf(sql)
   return sql`SELECT CASE WHEN coalesce(m.is_payment, p.id IS NOT NULL) THEN 'invoice_payment' ELSE 'exception' END
         AS source_object,
       CASE WHEN m.at IS NULL THEN coalesce(p.id::text, m.id)
@@ -105,8 +105,7 @@ const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
       WHERE m.id IS NULL AND NOT m.reverses_earlier AND t.merchant_id = ${merchantId} AND t.status <> 'reverted'
         AND t.id = coalesce(m.transfer_id, (
           SELECT t.id FROM invoice_payments p JOIN transfers t ON t.invoice_id = p.invoice_id::text
-          WHERE p.id = m.money_id AND p.merchant_id = ${merchantId}
-            AND (SELECT ${uuidOfHash} FROM ${hashOf(sql`t.id`)} h) = p.id LIMIT 1))
+          WHERE p.id = m.money_id AND p.merchant_id = ${merchantId} AND t.payment_id = p.id LIMIT 1))
       OFFSET 0
     ) c ON true LEFT JOIN LATERAL (
       -- Its bookings of all time: what left its chain and came back weeks later is booked three times.
@@ -133,24 +132,20 @@ const completedOf = (sql: SqlClient.SqlClient, merchantId: number) => {
  * `differingSlices` leaves out has none.
  */
 export const comparisonsOf = (sql: SqlClient.SqlClient) => {
-  const { hashOf, receivedOf, sliceOfBytes, unmatchedOf, uuidOfHash } = fragmentsOf(sql)
+  const { hashOf, receivedOf, sliceOf, unmatchedOf } = fragmentsOf(sql)
 
   return (owner: BookOwner, span: Span, slices: ReadonlyArray<number>) => {
     const { environment, merchantId } = owner
     const { from, to } = span
     const [first, past] = [from - marginSeconds, to + marginSeconds]
     const isWithin = (moment: Statement.Fragment) => sql`(${moment} >= ${from} AND ${moment} < ${to})`
-    const isWanted = (slice: Statement.Fragment) => sql`(${slice}) = ANY (${[...slices]}::integer[])`
+    const isWanted = (slice: Statement.Fragment) => sql`${slice} = ANY (${[...slices]}::integer[])`
     return sql<ComparisonRow>`WITH t AS (
-        SELECT t.*, ${uuidOfHash} AS payment_id FROM (
-          SELECT t.id, t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.block_time,
-            t.tx_hash, t.unlisted, t.status = t.handled AS is_handled, ${hashOf(sql`t.id`)} AS h
-          FROM transfers t
-          WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
-            AND t.block_time >= ${first} AND t.block_time < ${past}
-          -- Kept apart: else the hash is made again for each byte of it that is read.
-          OFFSET 0
-        ) t WHERE ${isWanted(sliceOfBytes(sql`h`))}
+        SELECT t.id, t.network || ':' || coalesce(t.token_address, 'native') AS asset, t.amount, t.block_time,
+          t.tx_hash, t.unlisted, t.status = t.handled AS is_handled, t.payment_id
+        FROM transfers t
+        WHERE t.merchant_id = ${merchantId} AND t.environment = ${environment} AND t.status <> 'reverted'
+          AND t.block_time >= ${first} AND t.block_time < ${past} AND ${isWanted(sliceOf(hashOf(sql`t.payment_id`)))}
       ), unmatched AS MATERIALIZED (
         ${unmatchedOf(owner)}
       ), entries AS (
@@ -162,7 +157,7 @@ export const comparisonsOf = (sql: SqlClient.SqlClient) => {
                 SELECT u.id FROM unmatched u WHERE r.exception_id IS NULL AND u.payment_id = r.payment_id))
           ) END AS came_micros
         FROM (${receivedOf(owner, { from: first, to: past })} OFFSET 0) r
-        WHERE ${isWanted(sliceOfBytes(sql`r.source_bytes`))}
+        WHERE ${isWanted(sliceOf(sql`r.hash`))}
       ), k AS (
         ${moneyOf(sql, span)}
       ), counted AS (

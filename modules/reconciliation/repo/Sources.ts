@@ -49,7 +49,7 @@ const readMovement = (row: MovementRow): Movement => ({
 })
 
 export const makeSources = (sql: SqlClient.SqlClient) => {
-  const { isIntoWallet, isOutOfWallet, movedUnits, movedUsd, receivedOf, sliceOfBytes, unmatchedOf } = fragmentsOf(sql)
+  const { isIntoWallet, isOutOfWallet, movedUnits, movedUsd, receivedOf, sliceOf, unmatchedOf } = fragmentsOf(sql)
   /**
    * What entries move: a row for each pair of accounts, and for what `part` and `isBefore` tell of them. They are added
    * up by their columns first, of which the planner knows that they have few values; by expressions it sorted all
@@ -118,7 +118,7 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       FROM (
         SELECT asset, sum(units) AS units
         FROM (${receivedOf(owner, span)} OFFSET 0) r
-        WHERE (${sliceOfBytes(sql`source_bytes`)}) = ANY (${[...slices]}::integer[])
+        WHERE ${sliceOf(sql`hash`)} = ANY (${[...slices]}::integer[])
         GROUP BY asset, exception_id, CASE WHEN exception_id IS NULL THEN payment_id END
       ) money WHERE units > 0 GROUP BY asset`.pipe(
       readInFull(sql),
