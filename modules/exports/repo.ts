@@ -98,7 +98,7 @@ export interface SentRow {
   /** The balance transaction's. */
   readonly id: string
   /** Whether it is such a transaction, and of the environment that is asked for. */
-  readonly is_asked_for: boolean
+  readonly is_exported: boolean
   readonly asset_network: string
   /** Null: the network's coin. */
   readonly token_address: string | null
@@ -135,7 +135,7 @@ export interface BookingRow {
   readonly id: string
   readonly environment: string
   /** Whether it is of the environment that is asked for. */
-  readonly is_asked_for: boolean
+  readonly is_exported: boolean
   readonly type: string
   readonly is_pending: boolean
   /** How a pending one ended; null: it has not. */
@@ -159,7 +159,7 @@ interface EntryRow {
   readonly line: number
   readonly environment: string
   /** As {@link BookingRow}'s. */
-  readonly is_asked_for: boolean
+  readonly is_exported: boolean
   readonly kind: string
   readonly debit: string
   readonly credit: string
@@ -226,7 +226,7 @@ const makeMovements = (
   /** As {@link bookings}: every balance transaction, of which few are such movements. */
   const sentRows = ({ after, environment, merchantId }: PageQuery, isBatched: boolean) =>
     sql<SentRow & FeeColumns>`SELECT t.id, t.environment = ${environment} AND t.type IN ('payout', 'adjustment')
-          AS is_asked_for,
+          AS is_exported,
         split_part(t.asset, ':', 1) AS asset_network,
         nullif(substr(t.asset, strpos(t.asset, ':') + 1), ${nativeAddress}) AS token_address,
         t.units::text AS units, t.source_object, t.source_id, t.booked_micros / 1000000 AS created_at,
@@ -269,7 +269,7 @@ const makeMovements = (
       ]),
       ...sent.map((row) => [
         { ...row, kind: "sent" as const, metadata: {} },
-        ...(row.is_asked_for ? feeRows({ ...row, metadata: {} }, row.created_at) : [])
+        ...(row.is_exported ? feeRows({ ...row, metadata: {} }, row.created_at) : [])
       ])
     ]
     return rows.toSorted(([a], [b]) => (uuidPartOf(a!.id) < uuidPartOf(b!.id) ? -1 : 1)).slice(0, pageRows).flat()
@@ -340,7 +340,7 @@ export const make = Effect.gen(function*() {
    * the cost of a statement has a limit here as well.
    */
   const bookings = ({ after, environment, merchantId }: PageQuery) =>
-    sql<BookingRow>`SELECT t.id, t.environment, t.environment = ${environment} AS is_asked_for, t.type, t.is_pending,
+    sql<BookingRow>`SELECT t.id, t.environment, t.environment = ${environment} AS is_exported, t.type, t.is_pending,
         (SELECT e.kind FROM ledger_entries e
           WHERE e.merchant_id = t.merchant_id AND e.transaction_id = t.id AND e.step = 2 LIMIT 1) AS end,
         t.amount, t.net, t.asset, t.units::text AS units, t.source_object, t.source_id, t.reverses,
@@ -352,7 +352,7 @@ export const make = Effect.gen(function*() {
   const journal = ({ after, environment, merchantId }: PageQuery) => {
     const [transactionId, step, line] = entryPlaceOf(after)
     return sql<EntryRow>`SELECT e.transaction_id, e.step, e.line, e.environment,
-        e.environment = ${environment} AS is_asked_for, e.kind, e.debit, e.credit, e.asset, e.units::text AS units,
+        e.environment = ${environment} AS is_exported, e.kind, e.debit, e.credit, e.asset, e.units::text AS units,
         e.usd_millis, e.created_at, t.type, t.source_object, t.source_id
       FROM (SELECT * FROM ledger_entries WHERE merchant_id = ${merchantId}
           AND (transaction_id, step, line) > (${transactionId}, ${step}::smallint, ${line}::smallint)

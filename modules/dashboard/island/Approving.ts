@@ -2,15 +2,10 @@
  * Signs what a page shows to be approved, by a passkey or by a wallet of this browser. The challenge is asked for at
  * the press; where its text says something else than the page, it is shown and not signed.
  */
-import {
-  type BrowserWallet,
-  findWallets,
-  nameOf,
-  walletFault,
-  walletItem
-} from "../../../runtime/pages/island/BrowserWallets.ts"
+import { type BrowserWallet, nameOf, walletFault, walletItem } from "../../../runtime/pages/island/BrowserWallets.ts"
 import { hexOf } from "./Hex.ts"
 import { canUsePasskeys } from "./Passkeys.ts"
+import { fillWalletLists } from "./WalletLists.ts"
 
 interface Challenge {
   readonly id: string
@@ -72,28 +67,21 @@ const signByWallet = async (wallet: BrowserWallet, form: HTMLFormElement): Promi
   send(form, { id: challenge.id, wallet: { family: "evm", address, signature: String(signature) } })
 }
 
-/** A list on the page is filled again where what is new on the page has replaced it. */
 const startWallets = (): void => {
   let isBusy = false
   const press = (list: HTMLElement, words: Readonly<Record<string, string>>) => async (wallet: BrowserWallet) => {
     const form = list.closest("form")
     if (isBusy || !form) return
     isBusy = true
-    const told = (name: string) => say((words[name] ?? words["unknown"]!).replace("{wallet}", () => nameOf(wallet)))
-    told("asking")
-    await signByWallet(wallet, form).catch((error: unknown) => told(walletFault(error)))
+    const tell = (name: string) => say((words[name] ?? words["unknown"]!).replace("{wallet}", () => nameOf(wallet)))
+    tell("asking")
+    await signByWallet(wallet, form).catch((error: unknown) => tell(walletFault(error)))
     isBusy = false
   }
-  const add = (list: HTMLElement, more: ReadonlyArray<BrowserWallet>) => {
+  fillWalletLists("[data-approve-wallets]", (list, wallet) => {
     const words: Readonly<Record<string, string>> = JSON.parse(list.dataset["approveWallets"]!)
-    list.append(...more.map((wallet) => walletItem(wallet, words["pay"]!, press(list, words))))
-    list.hidden = !list.firstChild
-  }
-  const lists = () => document.querySelectorAll<HTMLElement>("[data-approve-wallets]")
-  const wallets = findWallets(() => false, (wallet) => lists().forEach((list) => add(list, [wallet])))
-  const fill = () => lists().forEach((list) => list.firstChild || add(list, wallets))
-  document.addEventListener("dashboard:change", fill)
-  fill()
+    return walletItem(wallet, words["pay"]!, press(list, words))
+  })
 }
 
 export const startApproving = (): void => {

@@ -4,7 +4,6 @@
  */
 import {
   type BrowserWallet,
-  findWallets,
   nameOf,
   type Provider,
   switchTo,
@@ -14,6 +13,7 @@ import {
   type WantedChain
 } from "../../../runtime/pages/island/BrowserWallets.ts"
 import { makeReader } from "./Fragment.ts"
+import { fillWalletLists } from "./WalletLists.ts"
 
 interface Call {
   readonly to: string
@@ -211,19 +211,11 @@ export const startBatchSigning = (): void => {
     }
   }
 
-  const add = (list: HTMLElement, more: ReadonlyArray<BrowserWallet>) => {
-    const { pay } = JSON.parse(list.dataset["words"]!)
-    list.append(...more.map((wallet) => walletItem(wallet, pay, (pressed) => signWith(list, pressed))))
-    list.hidden = !list.firstChild
-  }
-
-  const lists = () => document.querySelectorAll<HTMLElement>(".wallets[data-words]")
-  const wallets = findWallets(() => false, (wallet) => lists().forEach((list) => add(list, [wallet])))
-  const show = () => {
-    showNote()
-    lists().forEach((list) => list.firstChild || add(list, wallets))
-  }
+  fillWalletLists(
+    ".wallets[data-words]",
+    (list, wallet) => walletItem(wallet, JSON.parse(list.dataset["words"]!).pay, (pressed) => signWith(list, pressed))
+  )
   // A newer state of the page has taken the place of the one before.
-  document.addEventListener("dashboard:change", show)
-  show()
+  document.addEventListener("dashboard:change", showNote)
+  showNote()
 }

@@ -218,7 +218,7 @@ export const movementMoment: Moment<MovementRow> = (row) => {
       if (row.invoice_id === null) return null
       return row.status === "succeeded" && refundTokenAmount(row) !== null ? row.updated_at : null
     case "sent":
-      return row.is_asked_for && row.token !== null ? row.created_at : null
+      return row.is_exported && row.token !== null ? row.created_at : null
     case "fee":
       return row.paid_at
   }
@@ -305,8 +305,8 @@ export const koinlyCells = (row: MovementRow): ReadonlyArray<Cell> => {
 }
 
 /** Of what the books hold; those of the other environment are read with them, as both are under one key. */
-export const bookedAt: Moment<{ readonly created_at: bigint; readonly is_asked_for: boolean }> = (row) =>
-  row.is_asked_for ? row.created_at : null
+export const bookedAt: Moment<{ readonly created_at: bigint; readonly is_exported: boolean }> = (row) =>
+  row.is_exported ? row.created_at : null
 
 const signedUsd = (amount: bigint): Cell => decimal(signedUsdDecimal(amount))
 

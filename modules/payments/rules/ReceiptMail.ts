@@ -47,7 +47,7 @@ const texts: Readonly<Record<Language, ReceiptMailTexts>> = {
     keep: "Conserve este mensaje como recibo. Nadie le pedirá una frase de recuperación ni una contraseña."
   },
   de: {
-    subject: (merchant) => `Ihre Quittung von ${merchant}`,
+    subject: (merchant) => `Ihr Beleg von ${merchant}`,
     received: (merchant) => `${merchant} hat Ihre Zahlung erhalten.`,
     purpose: "Für",
     amount: "Erhalten",
@@ -57,7 +57,7 @@ const texts: Readonly<Record<Language, ReceiptMailTexts>> = {
     date: "Datum",
     invoice: "Rechnung",
     more: (count) => `Weitere Zahlungen: ${count}`,
-    keep: "Bewahren Sie diese Nachricht als Quittung auf. " +
+    keep: "Bewahren Sie diese Nachricht als Beleg auf. " +
       "Niemand fragt Sie nach einer Wiederherstellungsphrase oder einem Passwort."
   },
   fr: {
