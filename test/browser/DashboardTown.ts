@@ -8,7 +8,7 @@ import { devnetXpub } from "../../modules/chains/simulated.ts"
 import { keylessDeployer } from "../../modules/chains/evm/Contracts.ts"
 import { loginLink } from "../journeys/LoginLink.ts"
 import { openInvoice, openTown, type Town } from "../journeys/Town.ts"
-import { type Anvil, anvil } from "../support/Anvil.ts"
+import { type Anvil, anvil, usdc } from "../support/Anvil.ts"
 import { builds } from "../support/ContractRig.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { freePort } from "../support/Ports.ts"
@@ -35,8 +35,10 @@ export class DashboardTown extends Context.Service<DashboardTown, Built>()("test
       const node = yield* anvil("base")
       const wallet = getAddress(node.accounts[1]!)
       for (const account of node.accounts.slice(0, 2)) yield* node.token("mint", [account, 1_000_000_000_000n])
-      const data = `0x${"0".repeat(64)}${builds["Payer"]!.bytecode.slice(2)}`
-      yield* node.send({ to: keylessDeployer, data, gas: 3_000_000n })
+      for (const contract of ["Payer", "Collector"]) {
+        const data = `0x${"0".repeat(64)}${builds[contract]!.bytecode.slice(2)}`
+        yield* node.send({ to: keylessDeployer, data, gas: 3_000_000n })
+      }
       const options = {
         network: "base",
         environment: "devnet",
@@ -82,6 +84,13 @@ export class DashboardTown extends Context.Service<DashboardTown, Built>()("test
     })
   )
 }
+
+/** Base units of USDC that an address holds. */
+export const heldBy = (address: string) =>
+  Effect.flatMap(DashboardTown, ({ node }) => {
+    const data = `0x70a08231${address.slice(2).padStart(64, "0")}`
+    return Effect.map(node.rpc("eth_call", { to: usdc, data }, "latest"), (found: string) => BigInt(found))
+  })
 
 /** Gives a browser passkeys, kept by an authenticator that says yes to everything; and its person one. */
 export const givePasskey = ({ context, page }: OpenPage) =>
