@@ -35,6 +35,9 @@ export const ReceivingWallet = Schema.Struct({
   first_addresses: Schema.Array(Schema.String).check(Schema.isMaxLength(shownAddresses)).annotate({
     description: "The first addresses of the wallet, at most three: compare them with what your own wallet shows"
   }),
+  payee: Schema.NullOr(Schema.String).annotate({
+    description: "Of a `forwarder`, the one address that its addresses can pay to: compare it in their place. Else null"
+  }),
   next_index: Schema.Int.annotate({ description: "Index of the address the next invoice is given" }),
   highest_used_index: Schema.NullOr(Schema.Int).annotate({
     description: "Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it"
@@ -64,6 +67,7 @@ export const ReceivingWallet = Schema.Struct({
       "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
       "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
     ],
+    payee: null,
     next_index: 12,
     highest_used_index: 9,
     addresses_left: null,

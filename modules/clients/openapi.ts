@@ -11107,6 +11107,7 @@ export interface components {
          *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
          *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
          *       ],
+         *       "payee": null,
          *       "next_index": 12,
          *       "highest_used_index": 9,
          *       "addresses_left": null,
@@ -11126,6 +11127,8 @@ export interface components {
             value_preview: string;
             /** @description The first addresses of the wallet, at most three: compare them with what your own wallet shows */
             first_addresses: string[];
+            /** @description Of a `forwarder`, the one address that its addresses can pay to: compare it in their place. Else null */
+            payee: string | null;
             /** @description Index of the address the next invoice is given */
             next_index: number;
             /** @description Highest index that was paid to; null: none yet. Set your own wallet's gap limit beyond it */
@@ -19236,6 +19239,7 @@ export interface operations {
                      *             "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
                      *             "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
                      *           ],
+                     *           "payee": null,
                      *           "next_index": 12,
                      *           "highest_used_index": 9,
                      *           "addresses_left": null,
@@ -19255,6 +19259,7 @@ export interface operations {
                      *             "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
                      *             "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
                      *           ],
+                     *           "payee": null,
                      *           "next_index": 12,
                      *           "highest_used_index": 9,
                      *           "addresses_left": null,
@@ -19339,6 +19344,7 @@ export interface operations {
                      *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
                      *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
                      *       ],
+                     *       "payee": null,
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
                      *       "addresses_left": null,
@@ -19625,6 +19631,7 @@ export interface operations {
                      *         "0x70997970C51812dc3A010C7d01b50e0d17dc79C8",
                      *         "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC"
                      *       ],
+                     *       "payee": null,
                      *       "next_index": 12,
                      *       "highest_used_index": 9,
                      *       "addresses_left": null,

@@ -134,6 +134,7 @@ export const walletObject = (
   environment,
   value_preview: preview(wallet.value),
   first_addresses: addresses,
+  payee: wallet.kind === "forwarder" ? wallet.value : null,
   next_index: Math.max(use.nextIndex ?? 0, wallet.startIndex),
   highest_used_index: use.highestUsedIndex,
   addresses_left: use.addressesLeft,

@@ -20,6 +20,7 @@ interface WalletRow {
   readonly kind: string
   readonly value_preview: string
   readonly first_addresses: ReadonlyArray<string>
+  readonly payee: string | null
   readonly next_index: number | null
   readonly highest_used_index: number | null
   readonly created_at: number
@@ -35,14 +36,19 @@ const familiesOf = ({ texts }: Visit) => Object.entries(texts.settings.families)
 const nameOf = ({ texts }: Visit, family: string): string =>
   texts.settings.families[family as keyof typeof texts.settings.families] ?? family
 
+/** What the owner's own wallet has: no wallet shows the addresses of a forwarder, which pay to its payee alone. */
+const comparedAddresses = ({ first_addresses, payee }: WalletRow): ReadonlyArray<string> =>
+  payee === null ? first_addresses : [payee]
+
 /**
  * Addresses to be compared with the owner's own wallet, one by one. Within a form each must be ticked before it is
  * sent; else the ticks are for the eye, and kept nowhere.
  */
-const addressChecks = ({ texts }: Visit, addresses: ReadonlyArray<string>, isRequired: boolean): Html | false => {
-  const { settings: words } = texts
+const addressChecks = ({ texts }: Visit, wallet: WalletRow, isRequired: boolean): Html | false => {
+  const { settings: words, wallets: walletWords } = texts
+  const addresses = comparedAddresses(wallet)
   return addresses.length > 0 &&
-    html`<fieldset class="checks"><legend>${words.compare}</legend>${
+    html`<fieldset class="checks"><legend>${wallet.payee === null ? words.compare : walletWords.comparePayee}</legend>${
       addresses.map((address, index) =>
         isRequired
           ? html`<label class="pick"><input type="checkbox" name="${`matches_${index}`}" required><span class="mono wrap">${address}</span></label>`
@@ -69,9 +75,7 @@ const walletCard = (visit: Visit, wallet: WalletRow): Html => {
   const { wallets: words } = visit.texts
   return card(
     nameOf(visit, wallet.family),
-    html`${walletFacts(visit, wallet)}${
-      addressChecks(visit, wallet.first_addresses, false)
-    }<p class="soft">${words.compareText}</p>${
+    html`${walletFacts(visit, wallet)}${addressChecks(visit, wallet, false)}<p class="soft">${words.compareText}</p>${
       visit.may("wallets:write")
       && html`<details><summary>${words.remove}</summary>${
         form(
@@ -87,12 +91,12 @@ const walletCard = (visit: Visit, wallet: WalletRow): Html => {
 /** A wallet that waits. Who approves it has compared its addresses, or says so. */
 const waitingCard = (visit: Visit, wallet: WalletRow, pending: PendingChange): Html => {
   const isApprover = mayApprove(visit, pending)
-  const checks: Content = addressChecks(visit, wallet.first_addresses, true)
+  const checks: Content = addressChecks(visit, wallet, true)
   return pendingCard(
     visit,
     visit.texts.pending.wallet(nameOf(visit, wallet.family)),
     pending,
-    html`${walletFacts(visit, wallet)}${!isApprover && addressChecks(visit, wallet.first_addresses, false)}`,
+    html`${walletFacts(visit, wallet)}${!isApprover && addressChecks(visit, wallet, false)}`,
     familyField(wallet),
     isApprover
       ? checks
@@ -191,7 +195,8 @@ export const wallets: Page = {
     approve: Effect.fnUntraced(function*(visit, sent) {
       const { pending_wallets: pending } = yield* visit.api.get<WalletList>("/api/v1/merchant/wallets")
       const wallet = pending.find(({ pending_change: change }) => change?.id === sent.get("change"))
-      const isCompared = wallet?.first_addresses.every((_, index) => sent.get(`matches_${index}`) === "on") ?? true
+      const isCompared = wallet === undefined
+        || comparedAddresses(wallet).every((_, index) => sent.get(`matches_${index}`) === "on")
       if (!isCompared) return yield* publicError("VALIDATION_ERROR", { message: visit.texts.faults.compareFirst })
       yield* visit.api.send("POST", `${changePath(sent)}/approve`, undefined, sent.get("form_key"))
       return { path: "wallets", notice: "change_approved" }

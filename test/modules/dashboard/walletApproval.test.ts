@@ -5,7 +5,7 @@ import { en } from "../../../modules/dashboard/pages/texts/en.ts"
 import { wallets } from "../../../modules/dashboard/pages/Wallets.ts"
 
 /** What the page calls for a form, and what it answers. */
-const approve = (form: Readonly<Record<string, string>>) => {
+const approve = (form: Readonly<Record<string, string>>, payee: string | null = null) => {
   const calls: Array<string> = []
   const visit = {
     texts: en,
@@ -13,7 +13,7 @@ const approve = (form: Readonly<Record<string, string>>) => {
       get: () =>
         Effect.succeed({
           wallets: [],
-          pending_wallets: [{ first_addresses: ["0x1", "0x2", "0x3"], pending_change: { id: "chg_1" } }]
+          pending_wallets: [{ first_addresses: ["0x1", "0x2", "0x3"], payee, pending_change: { id: "chg_1" } }]
         }),
       send: (_method: string, path: string) => Effect.sync(() => void calls.push(path))
     }
@@ -34,4 +34,9 @@ it("an approval needs a tick for each address that the wallet has, whatever the 
   ) {
     assert.deepStrictEqual(approve(form), { calls: [], said: en.faults.compareFirst }, JSON.stringify(form))
   }
+})
+
+it("an approval of a forwarder needs a tick for its payee, which is what the owner's wallet has", () => {
+  assert.strictEqual(approve({}, "0x4").said, en.faults.compareFirst)
+  assert.isNull(approve({ matches_0: "on" }, "0x4").said)
 })

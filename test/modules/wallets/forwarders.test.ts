@@ -73,6 +73,7 @@ describe("a wallet of kind forwarder", () => {
         assert.strictEqual((yield* Effect.orDie(allocate(wallets))).address, derived.derive(index).address)
       }
       assert.deepStrictEqual(wallet.first_addresses, [0, 1, 2].map((index) => derived.derive(index).address))
+      assert.strictEqual(wallet.payee, payee)
       const read = ok(yield* wallets.call("p31", "GET", "/evm/recovery"))
       assert.deepStrictEqual(read.wallets, [{ ...recovery, next_index: 2 }])
       const { address } = derived.derive(1)

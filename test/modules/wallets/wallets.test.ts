@@ -127,6 +127,7 @@ layer(served)("receiving wallets", (it) => {
         "environment",
         "value_preview",
         "first_addresses",
+        "payee",
         "next_index",
         "highest_used_index",
         "addresses_left",

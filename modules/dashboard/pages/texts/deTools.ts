@@ -251,6 +251,7 @@ export const toolTexts: ToolTexts = {
       pool: "Liste von Adressen",
       forwarder: "Weiterleitung an Ihre Adresse"
     },
+    comparePayee: "Ist das Ihre eigene Adresse? Alles, was gezahlt wird, geht an sie und kann nirgends sonst hin.",
     compareText:
       "Haken Sie jede ab, die Ihre eigene Wallet an derselben Stelle zeigt. Wenn eine nicht übereinstimmt, entfernen Sie diese Wallet sofort.",
     add: "Empfangswallet festlegen",

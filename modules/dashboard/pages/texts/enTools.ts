@@ -239,6 +239,7 @@ export const toolTexts = {
       pool: "List of addresses",
       forwarder: "Forwarder to your address"
     },
+    comparePayee: "Is this your own address? All that is paid goes to it, and can go nowhere else.",
     compareText:
       "Tick each one that your own wallet shows in the same place. If one does not match, remove this wallet at once.",
     add: "Set a receiving wallet",

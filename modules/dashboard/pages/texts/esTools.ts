@@ -248,6 +248,7 @@ export const toolTexts: ToolTexts = {
       pool: "Lista de direcciones",
       forwarder: "Reenvío a su dirección"
     },
+    comparePayee: "¿Es esta su propia dirección? Todo lo que se pague irá a ella y no puede ir a ninguna otra.",
     compareText:
       "Marque cada una que su propia billetera muestre en el mismo lugar. Si alguna no coincide, quite esta billetera de inmediato.",
     add: "Establecer una billetera receptora",

@@ -254,6 +254,8 @@ export const toolTexts: ToolTexts = {
       pool: "Liste d’adresses",
       forwarder: "Redirection vers votre adresse"
     },
+    comparePayee:
+      "Est-ce bien votre propre adresse\u202f? Tout ce qui est payé va vers elle et ne peut aller nulle part ailleurs.",
     compareText:
       "Cochez chacune de celles que votre propre portefeuille montre à la même place. Si l’une d’elles ne correspond pas, retirez aussitôt ce portefeuille.",
     add: "Définir un portefeuille de réception",

@@ -249,6 +249,7 @@ export const toolTexts: ToolTexts = {
       pool: "Lista de endereços",
       forwarder: "Encaminhamento ao seu endereço"
     },
+    comparePayee: "Este é o seu próprio endereço? Tudo o que for pago vai para ele e não pode ir para nenhum outro.",
     compareText:
       "Marque cada um que a sua própria carteira mostra na mesma posição. Se algum não conferir, remova esta carteira imediatamente.",
     add: "Definir uma carteira de recebimento",
