@@ -61,7 +61,7 @@ export class DashboardTown extends Context.Service<DashboardTown, Built>()("test
         home: `${publicUrl}/dashboard/${merchant}/devnet`,
         signIn: (member, visitor) =>
           Effect.gen(function*() {
-            const link = yield* loginLink({ service, directory: town.directory, merchant }, member)
+            const link = yield* loginLink({ service, merchant }, member)
             const opened = yield* openPage(yield* openContext(visitor))
             yield* Effect.promise(async () => {
               await opened.page.goto(link)

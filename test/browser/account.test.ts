@@ -59,7 +59,7 @@ class Dashboard extends Context.Service<Dashboard, {
       const { merchant_id: merchant } = yield* service.keys
       const account = privateKeyToAccount(generatePrivateKey())
       yield* linkWallet(service, merchant, "base", account.address)
-      return { url: `${url}/dashboard`, link: loginLink({ service, directory, merchant }), account }
+      return { url: `${url}/dashboard`, link: loginLink({ service, merchant }), account }
     })
   )
 }

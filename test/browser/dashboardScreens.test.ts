@@ -36,7 +36,7 @@ class Dashboard extends Context.Service<Dashboard, {
         home: `${url}/dashboard/${merchant}/devnet`,
         signIn: (visitor) =>
           Effect.gen(function*() {
-            const link = yield* loginLink({ service, directory, merchant })
+            const link = yield* loginLink({ service, merchant })
             const opened = yield* openPage(yield* openContext(visitor))
             yield* Effect.promise(async () => {
               await opened.page.goto(link)

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { loginLink } from "../journeys/LoginLink.ts"
+import { printedLoginLink } from "../journeys/LoginLink.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
@@ -19,7 +19,7 @@ describe("the dashboard of a devnet without a public address", () => {
       const service = yield* startService({ directory, config })
       assert.match(service.url, /^http:\/\/127\.0\.0\.1:/)
       const { merchant_id: merchant } = yield* service.keys
-      const link = yield* loginLink({ service, directory, merchant })
+      const link = yield* printedLoginLink({ service, directory, merchant })
       const home = `${new URL(link).origin}/dashboard/${merchant}/devnet`
       assert.match(home, /^http:\/\/localhost:/)
       const { complaints, page } = yield* openPage(yield* openContext({}))

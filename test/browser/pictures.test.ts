@@ -69,7 +69,7 @@ describe("the pictures of the guides", () => {
       }
       for (const name of pictureNames) {
         const { path, title, visitor } = pictures[name]
-        const link = yield* loginLink({ service, directory, merchant })
+        const link = yield* loginLink({ service, merchant })
         const { page } = yield* openPage(yield* openContext(visitor))
         yield* Effect.promise(async () => {
           await page.goto(link)

@@ -59,7 +59,7 @@ export const openDashboard = Effect.fnUntraced(function*(change: (config: Config
     where: "devnet" | "mainnet" = "devnet"
   ) => post(cookies, pathOf(path, where), { form_key: randomUUID(), ...fields })
   const signIn = Effect.fnUntraced(function*(member?: string) {
-    const url = yield* loginLink({ service, directory, merchant, environment }, member)
+    const url = yield* loginLink({ service, merchant }, member)
     const opened = yield* post("", "/dashboard/signin/link", { token: new URL(url).hash.slice("#t=".length), next: "" })
     return cookiesOf(opened.headers)
   })

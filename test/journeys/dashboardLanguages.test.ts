@@ -9,7 +9,7 @@ import { randomUUID } from "node:crypto"
 import { brotliCompressSync } from "node:zlib"
 import { pages } from "../../modules/dashboard/pages.ts"
 import { languages } from "../../modules/dashboard/pages/Languages.ts"
-import { emptyDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import { loginLink } from "./LoginLink.ts"
@@ -39,7 +39,7 @@ const shop = Layer.effect(
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
     const config = configOf({
-      database: (yield* emptyDatabase).url,
+      database: (yield* migratedDatabase).url,
       chains: [{ use: "simulated" }],
       limits: generousLimits
     })
@@ -81,7 +81,7 @@ const shop = Layer.effect(
       200,
       yield* service.call("/api/v1/events?limit=1", { headers: { "x-api-key": key } })
     )
-    const url = yield* loginLink({ service, directory, merchant })
+    const url = yield* loginLink({ service, merchant })
     const opened = yield* service.call("/dashboard/signin/link", {
       method: "POST",
       headers: headersOf(service, ""),

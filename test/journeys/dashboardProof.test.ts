@@ -11,7 +11,7 @@ import { assertion, register } from "../support/Authenticator.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { configOf, masterKey, rpcToken, startService, temporaryDirectory } from "../support/Service.ts"
-import { loginLink } from "./LoginLink.ts"
+import { printedLoginLink } from "./LoginLink.ts"
 
 const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(fields).toString()
 
@@ -49,7 +49,7 @@ const shop = Effect.gen(function*() {
     answer: { readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>> }
   ) => [answer.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]).join("; ")
   const signIn = Effect.fnUntraced(function*() {
-    const url = yield* loginLink({ service, directory, merchant, environment })
+    const url = yield* printedLoginLink({ service, directory, merchant, environment })
     return cookiesOf(yield* post("", "/dashboard/signin/link", { token: new URL(url).hash.slice(3), next: "" }))
   })
   return {

@@ -28,6 +28,9 @@ declare module "vitest" {
 /** The bundle of the run, if it has one; measurements, which are no tests, name what they start. */
 const builtProgram = (): string | undefined => "__vitest_worker__" in globalThis ? inject("serviceProgram") : undefined
 
+/** What tests start as the service: the bundle of the run, or else the sources. */
+export const program = (): string => builtProgram() ?? sources
+
 /** For every Node process that a test starts: compiled code is kept between starts, a third of their processor time. */
 export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", import.meta.url).pathname
 
@@ -272,7 +275,7 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     const secrets = new Set<string>([masterKey, rpcToken])
     let output = ""
     let exited: number | null | undefined
-    const child = spawn(process.execPath, [start.program ?? builtProgram() ?? sources, "--config", fileOf(start)], {
+    const child = spawn(process.execPath, [start.program ?? program(), "--config", fileOf(start)], {
       cwd: start.directory,
       stdio: ["ignore", "pipe", "pipe"],
       env: {

@@ -7,7 +7,7 @@ import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { loginLink } from "../../journeys/LoginLink.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
 
 class Town extends Context.Service<Town, {
@@ -40,11 +40,11 @@ const town = Layer.effect(
   Town,
   Effect.gen(function*() {
     const directory = yield* temporaryDirectory
-    const config = configOf({ database: (yield* emptyDatabase).url, chains: [{ use: "simulated" }] })
+    const config = configOf({ database: (yield* migratedDatabase).url, chains: [{ use: "simulated" }] })
     const service = yield* startService({ directory, config })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
     const home = `/dashboard/${merchant}/devnet`
-    const url = yield* loginLink({ service, directory, merchant })
+    const url = yield* loginLink({ service, merchant })
     const token = new URL(url).hash.slice("#t=".length)
     const owner = cookiesOf(yield* send(service, "", "/dashboard/signin/link", { token, next: "" }))
     const drawn = yield* service.call(`${home}/team`, { headers: { cookie: owner } })

@@ -62,7 +62,7 @@ const town = Layer.effect(
     const environment = { MAIL_PASSWORD: account.password }
     const service = yield* startService({ directory, config, environment })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
-    const link = yield* loginLink({ service, directory, environment, merchant })
+    const link = yield* loginLink({ service, merchant })
     const opened = yield* service.call(
       "/dashboard/signin/link",
       formOf(service, { token: new URL(link).hash.slice(3), next: "" })

@@ -5,7 +5,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { isHostName, makeHostCheck } from "../../../runtime/rpc/Hosts.ts"
-import { emptyDatabase } from "../../support/Database.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, rpcToken, type Service, startService, temporaryDirectory } from "../../support/Service.ts"
 import { sendRaw, statusesIn } from "../../journeys/attacks/AttackedService.ts"
 
@@ -84,7 +84,7 @@ class Deployment extends Context.Service<Deployment, Service>()("test/Deployment
   static readonly layer = Layer.effect(
     Deployment,
     Effect.gen(function*() {
-      const database = yield* emptyDatabase
+      const database = yield* migratedDatabase
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
       return yield* startService({
         directory: yield* temporaryDirectory,
