@@ -1,12 +1,12 @@
 /**
  * Goal: every route answers every kind of caller as the published table says, and nobody learns anything of what is
  * another's. Method: the matrix holds a row for each operation of the served OpenAPI document, one status a credential.
- * Every cell is a call of its own on resources of its own; an operation without a row, or a row without an operation,
- * fails.
+ * Every cell is a call of its own on resources that no call was let at before it: after one that was refused they are
+ * used again, because it must have changed nothing. An operation without a row, or a row without an operation, fails.
  */
 import { assert, layer } from "@effect/vitest"
 import { HDKey } from "@scure/bip32"
-import { Effect } from "effect"
+import { Context, Effect, Layer } from "effect"
 import { randomBytes, randomUUID } from "node:crypto"
 import { callers as columns, type Row, rows } from "./Matrix.ts"
 import { type TestResponse } from "../support/Service.ts"
@@ -210,17 +210,24 @@ const resourcesOf = ({ body, path, query, route }: Row): ReadonlySet<string> =>
     ...namesIn(body)
   ])
 
-/** The call of a row on resources of its own; `more` is put to its query. */
+/** Makes the resources that a row names. */
+const resourcesFor = Effect.fnUntraced(function*(row: Row, make: ReturnType<typeof resources>) {
+  const made = new Map<string, string>()
+  for (const name of resourcesOf(row)) made.set(name, yield* make[name]!())
+  return made
+})
+
+/** The call of a row on resources of its own, if it is not given any; `more` is put to its query. */
 const askRow = Effect.fnUntraced(
   function*(
     town: Tenants["Service"],
     row: Row,
     credential: Credential,
     more: ReadonlyArray<string> = [],
-    make: ReturnType<typeof resources> = resources(town)
+    make: ReturnType<typeof resources> = resources(town),
+    given?: ReadonlyMap<string, string>
   ) {
-    const made = new Map<string, string>()
-    for (const name of resourcesOf(row)) made.set(name, yield* make[name]!())
+    const made = given ?? (yield* resourcesFor(row, make))
     const [method, template] = row.route.split(" ") as [string, string]
     const path = template.replaceAll(
       /\{(\w+)\}/g,
@@ -283,64 +290,78 @@ const callersOf = ({ a, b, service }: Tenants["Service"]) =>
     return callers
   })
 
+/** Credentials of every kind, the same for all rows. */
+class Callers extends Context.Service<Callers, Readonly<Record<string, Credential>>>()("test/journeys/matrix/Callers") {
+  static readonly layer = Layer.effect(Callers, Effect.flatMap(Tenants, callersOf))
+}
+
 /** No answer tells of our insides, whoever asks. */
 const assertDiscreet = ({ status, text }: TestResponse, what: string) => {
   assert.isBelow(status, 500, `${what}: ${text}`)
   assert.notMatch(text, /\bat (?:\S+ \()?(?:file:|\/|node:)|node_modules|SqlError|postgres/i, what)
 }
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("who may do what", (it) => {
-  it.effect("is said for every operation that is served, and for no other", () =>
-    Effect.gen(function*() {
-      const { service } = yield* Tenants
-      const { json } = yield* service.call("/openapi.json")
-      const served = Object.entries<any>(json.paths).flatMap(([path, methods]) =>
-        Object.keys(methods).filter((method) => method !== "parameters").map((method) =>
-          `${method.toUpperCase()} ${path}`
+layer(Layer.provideMerge(Callers.layer, tenants), { excludeTestServices: true, timeout: "90 seconds" })(
+  "who may do what",
+  (it) => {
+    it.effect("is said for every operation that is served, and for no other", () =>
+      Effect.gen(function*() {
+        const { service } = yield* Tenants
+        const { json } = yield* service.call("/openapi.json")
+        const served = Object.entries<any>(json.paths).flatMap(([path, methods]) =>
+          Object.keys(methods).filter((method) => method !== "parameters").map((method) =>
+            `${method.toUpperCase()} ${path}`
+          )
         )
-      )
-      assert.deepStrictEqual([...new Set(rows.map(({ route }) => route))].sort(), [...new Set(served)].sort())
-      for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), columns.length, route)
-    }))
-
-  for (const row of rows) {
-    it.effect(`${row.route}${row.case === undefined ? "" : `, ${row.case}`}`, () =>
-      Effect.gen(function*() {
-        const town = yield* Tenants
-        const callers = yield* callersOf(town)
-        const found: Array<string> = []
-        for (const caller of columns) {
-          const answer = yield* askRow(town, row, callers[caller]!)
-          assertDiscreet(answer, `${caller} ${row.route}`)
-          found.push(String(answer.status))
-        }
-        assert.strictEqual(found.join(" "), row.expect, columns.join(" "))
+        assert.deepStrictEqual([...new Set(rows.map(({ route }) => route))].sort(), [...new Set(served)].sort())
+        for (const { expect, route } of rows) assert.lengthOf(expect.split(" "), columns.length, route)
       }))
-  }
 
-  for (const row of rows.filter(isOnObject)) {
-    const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
-    it.effect(`${title}: reaches nothing of devnet by naming mainnet`, () =>
-      Effect.gen(function*() {
-        const town = yield* Tenants
-        const answer = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"])
-        assert.isAtLeast(answer.status, 400, answer.text)
-        assertDiscreet(answer, title)
-      }))
-  }
+    for (const row of rows) {
+      it.effect(`${row.route}${row.case === undefined ? "" : `, ${row.case}`}`, () =>
+        Effect.gen(function*() {
+          const town = yield* Tenants
+          const callers = yield* Callers
+          const make = resources(town)
+          const found: Array<string> = []
+          let unused: ReadonlyMap<string, string> | undefined
+          for (const caller of columns) {
+            const made: ReadonlyMap<string, string> = unused ?? (yield* resourcesFor(row, make))
+            const answer = yield* askRow(town, row, callers[caller]!, [], make, made)
+            assertDiscreet(answer, `${caller} ${row.route}`)
+            found.push(String(answer.status))
+            unused = answer.status < 400 ? undefined : made
+          }
+          assert.strictEqual(found.join(" "), row.expect, columns.join(" "))
+        }))
+    }
 
-  for (const row of rows.filter((row) => isOnObject(row) && [...resourcesOf(row)].every((one) => onMainnet.has(one)))) {
-    const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
-    it.effect(`${title}: reaches nothing of mainnet by naming devnet`, () =>
-      Effect.gen(function*() {
-        const town = yield* Tenants
-        const make = mainnetResources(town)
-        const inPlace = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"], make)
-        const isForDevnetOnly = row.route.includes("/devnet/")
-        assert.strictEqual(inPlace.status < 400, !isForDevnetOnly, inPlace.text)
-        const answer = yield* askRow(town, row, town.a.jwt, ["environment=devnet"], make)
-        assert.isAtLeast(answer.status, 400, answer.text)
-        assertDiscreet(answer, title)
-      }))
+    for (const row of rows.filter(isOnObject)) {
+      const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
+      it.effect(`${title}: reaches nothing of devnet by naming mainnet`, () =>
+        Effect.gen(function*() {
+          const town = yield* Tenants
+          const answer = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"])
+          assert.isAtLeast(answer.status, 400, answer.text)
+          assertDiscreet(answer, title)
+        }))
+    }
+
+    for (
+      const row of rows.filter((row) => isOnObject(row) && [...resourcesOf(row)].every((one) => onMainnet.has(one)))
+    ) {
+      const title = `${row.route}${row.case === undefined ? "" : `, ${row.case}`}`
+      it.effect(`${title}: reaches nothing of mainnet by naming devnet`, () =>
+        Effect.gen(function*() {
+          const town = yield* Tenants
+          const make = mainnetResources(town)
+          const inPlace = yield* askRow(town, row, town.a.jwt, ["environment=mainnet"], make)
+          const isForDevnetOnly = row.route.includes("/devnet/")
+          assert.strictEqual(inPlace.status < 400, !isForDevnetOnly, inPlace.text)
+          const answer = yield* askRow(town, row, town.a.jwt, ["environment=devnet"], make)
+          assert.isAtLeast(answer.status, 400, answer.text)
+          assertDiscreet(answer, title)
+        }))
+    }
   }
-})
+)
