@@ -295,6 +295,26 @@ interface Deployment {
   }
 }
 
+/** Puts everything back that tests may have changed in the fakes. */
+const forget = () => {
+  usualPrices()
+  held.onTransfer = null
+  hasWallet = true
+  for (const left of [held.due, held.entries, targets, transactions, linkedWallets, receivers, unasked]) left.clear()
+}
+
+/** The file of tests that runs in this process, where others ran before it. */
+const testFile = (): unknown =>
+  (globalThis as { readonly __vitest_worker__?: { readonly filepath?: string } }).__vitest_worker__?.filepath
+
+let lastFile: unknown
+
+/** The first service of a file finds the fakes as the first file did; a restart within the file finds what it left. */
+const forgetOtherFiles = Layer.effectDiscard(Effect.sync(() => {
+  if (lastFile !== testFile()) forget()
+  lastFile = testFile()
+}))
+
 /** The till over some chains. */
 export const invoiceServiceOn = (
   chains: Layer.Layer<Chains, never, SqlClient.SqlClient | Commit | Leases | TokenCatalog>,
@@ -312,7 +332,10 @@ export const invoiceServiceOn = (
       mail?.layer ?? Layer.empty
     ).pipe(
       Layer.provideMerge(
-        Layer.mergeAll(Actors.layer, chains, quotes, SignIns.layer, timers).pipe(Layer.provideMerge(catalog))
+        Layer.mergeAll(Actors.layer, chains, quotes, SignIns.layer, timers).pipe(
+          Layer.provideMerge(catalog),
+          Layer.provideMerge(forgetOtherFiles)
+        )
       ),
       Layer.provideMerge(kernel(
         [
