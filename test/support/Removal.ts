@@ -160,11 +160,19 @@ export const copyWithout = (gone: ReadonlyArray<string>, directory: string): Rea
   return withoutTests(directory, gone)
 }
 
-/** Runs a script of the copy's package with nothing of our own surroundings; dies with what it said where it fails. */
-export const runIn = (copy: string, script: string, ...words: ReadonlyArray<string>): Effect.Effect<void> =>
+/**
+ * Runs a script of the copy's package with nothing of our own surroundings but `environment`; dies with what it said
+ * where it fails.
+ */
+export const runIn = (
+  copy: string,
+  script: string,
+  words: ReadonlyArray<string> = [],
+  environment: Readonly<Record<string, string>> = {}
+): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const { HOME, PATH, TMPDIR } = process.env
-    const env = { HOME, PATH, TMPDIR, NODE_COMPILE_CACHE: compileCache }
+    const env = { HOME, PATH, TMPDIR, NODE_COMPILE_CACHE: compileCache, ...environment }
     const child = execFile(
       "npm",
       ["run", script, "--", ...words],

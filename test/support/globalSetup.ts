@@ -104,10 +104,12 @@ const makeTemplates = (server: TestServer) =>
 
 /**
  * What tests start as the service. A whole run builds the bundle; a run of a few files takes it where it is there, and
- * else the sources, because a build costs as much as some starts. `TEST_SERVICE=sources` takes the sources.
+ * else the sources, because a build costs as much as some starts. `TEST_SERVICE=sources` takes the sources, and the
+ * path of a bundle's entry takes that bundle.
  */
 const chooseProgram = async (project: TestProject): Promise<string | undefined> => {
-  if (process.env["TEST_SERVICE"] === "sources") return undefined
+  const named = process.env["TEST_SERVICE"]
+  if (named !== undefined) return named === "sources" ? undefined : named
   // vitest keeps what the command line names, and has it in no type: without it, each run builds the bundle.
   const { filenamePattern } = project.vitest as { readonly filenamePattern?: ReadonlyArray<string> }
   return filenamePattern === undefined ? buildBundle() : findBundle()
