@@ -17,7 +17,7 @@ import { type PublicError, publicError, statusOf } from "../../schemas/Errors.ts
 import type { Language } from "../../schemas/Languages.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { mayDo } from "../../schemas/Roles.ts"
-import { type TeamSession, TeamSessions, TeamSignIn } from "../team/plugin.ts"
+import { type SessionAt, TeamSessions, TeamSignIn } from "../team/plugin.ts"
 import { DashboardApi } from "./api.ts"
 import { Frames } from "./handlers/Frames.ts"
 import { newPasskeys } from "./handlers/Passkeys.ts"
@@ -34,7 +34,8 @@ type Response = HttpServerResponse.HttpServerResponse
 
 /** What an address names: a merchant, an environment, and the path below. */
 interface Address {
-  readonly merchant: string
+  /** 0 where it names none: no merchant has that id. */
+  readonly merchantId: number
   readonly environment: string
   readonly parts: ReadonlyArray<string>
 }
@@ -53,7 +54,7 @@ const isEnvironment = (text: string): text is Environment =>
   (Environment.literals as ReadonlyArray<string>).includes(text)
 
 const addressOf = ({ environment, merchant, ...parts }: Readonly<Record<string, string>>): Address => ({
-  merchant: merchant ?? "",
+  merchantId: /^[1-9]\d{0,9}$/.test(merchant ?? "") ? Number(merchant) : 0,
   environment: environment ?? "",
   parts: ["a", "b", "c"].flatMap((name) => parts[name] === undefined ? [] : [parts[name]])
 })
@@ -64,7 +65,6 @@ const languageOf = ({ headers }: HttpServerRequest.HttpServerRequest, chosen: La
 /** Reads what the address of somebody who is signed in names. */
 const makeOpen = Effect.gen(function*() {
   const { base, nameAddressFor } = yield* Frames
-  const sessions = yield* TeamSessions
   const signIn = yield* TeamSignIn
   const localCalls = yield* LocalCalls
   const mail = yield* Mail
@@ -72,15 +72,12 @@ const makeOpen = Effect.gen(function*() {
   const previews = yield* PagePreviews
   return Effect.fnUntraced(function*(
     request: HttpServerRequest.HttpServerRequest,
-    session: TeamSession,
+    { grant, memberships, session }: SessionAt,
     texts: Texts,
-    { environment, merchant, parts }: Address
+    { environment, merchantId, parts }: Address
   ): Effect.fn.Return<Opened, PublicError> {
-    const merchantId = /^[1-9]\d{0,9}$/.test(merchant) ? Number.parseInt(merchant, 10) : null
-    const memberships = yield* sessions.memberships(session.person)
     const membership = memberships.find((one) => one.merchantId === merchantId)
     const found = findPage(parts)
-    const grant = membership === undefined ? null : yield* sessions.grantOf(session, membership.merchantId)
     if (
       membership === undefined || grant === null || found === null || !isEnvironment(environment)
       || !environments.includes(environment) || !isThere(found.page, environment)
@@ -211,13 +208,14 @@ const makeVisits = Effect.gen(function*() {
     answer: (opened: Opened) => Effect.Effect<Response, PublicError, Needs>
   ) {
     const token = request.cookies[cookies.read]
-    const session = token === undefined || token === "" ? null : yield* sessions.find(token)
-    if (session === null) {
+    const address = addressOf(params)
+    const visitor = token === undefined || token === "" ? null : yield* sessions.findAt(token, address.merchantId)
+    if (visitor === null) {
       yield* rateLimiter.address(request, "page")
       return toPage("signin", request.url)
     }
-    const texts = languageOf(request, session.language)
-    return yield* open(request, session, texts, addressOf(params)).pipe(
+    const texts = languageOf(request, visitor.session.language)
+    return yield* open(request, visitor, texts, address).pipe(
       Effect.flatMap(answer),
       Effect.catch((error) => Effect.succeed(frames.refuse(request, texts, error)))
     )

@@ -21,6 +21,7 @@ export {
   type Acceptor,
   type Membership,
   type OpenedSession,
+  type SessionAt,
   type TeamSession,
   TeamSessions,
   TeamSignIn

@@ -46,11 +46,13 @@ import {
   activeSessions,
   endSessions,
   findSession,
+  findSessionAt,
   grantOf,
   mayAct,
   type Membership,
   membershipsOf,
   type OpenedSession,
+  type SessionAt,
   type TeamSession
 } from "./service/Sessions.ts"
 import {
@@ -65,7 +67,7 @@ import { makeTeamContext } from "./service/TeamContext.ts"
 import { registerTextPasskeys } from "./service/TextPasskeys.ts"
 
 export type { AcceptedInvitation, Acceptor, Caller, InvitationWithToken, MemberView } from "./service/Memberships.ts"
-export type { Membership, OpenedSession, TeamSession } from "./service/Sessions.ts"
+export type { Membership, OpenedSession, SessionAt, TeamSession } from "./service/Sessions.ts"
 export type { OneTimeLink } from "./service/SignIn.ts"
 
 /** Sessions of people, for pages. */
@@ -75,6 +77,8 @@ export class TeamSessions extends Context.Service<TeamSessions, {
    * without one, and 7 d at most.
    */
   readonly find: (token: string) => Effect.Effect<TeamSession | null>
+  /** The same for a page of a merchant, with what it shows of its visitor: one statement. */
+  readonly findAt: (token: string, merchantId: number) => Effect.Effect<SessionAt | null>
   /** Whether the token of the acting cookie belongs to the session. Constant time. */
   readonly mayAct: (session: TeamSession, actToken: string) => Effect.Effect<boolean>
   readonly memberships: (person: string) => Effect.Effect<ReadonlyArray<Membership>>
@@ -173,6 +177,7 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
   yield* registerTextPasskeys(context)
   const sessions = TeamSessions.of({
     find: (token) => findSession(context, token),
+    findAt: (token, merchantId) => findSessionAt(context, token, merchantId),
     mayAct: (session, actToken) => mayAct(context, session, actToken),
     memberships: (person) => membershipsOf(context, person),
     grantOf: (session, merchantId) => grantOf(context, session, merchantId),

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
-import { configOf, masterKey, rpcToken, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, masterKey, rpcToken, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import { loginLink } from "./LoginLink.ts"
 
 /** Somebody's cookies. */
@@ -15,6 +15,53 @@ const form = (fields: Readonly<Record<string, string>>) => new URLSearchParams(f
 
 const cookiesOf = (headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>): Cookies =>
   [headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]).join("; ")
+
+/** A service, and whose pages of it are looked at. */
+interface MerchantPages {
+  readonly service: Service
+  readonly merchant: number
+  /** What browsers name as the origin of its pages. */
+  readonly origin: string
+}
+
+/** What a browser does with a merchant's pages: it signs in by a link, opens pages, and sends their forms. */
+export const makeVisitor = ({ merchant, origin, service }: MerchantPages) => {
+  const post = (cookies: Cookies, path: string, fields: Readonly<Record<string, string>>) =>
+    service.call(path, {
+      method: "POST",
+      headers: {
+        "content-type": "application/x-www-form-urlencoded",
+        origin,
+        "sec-fetch-site": "same-origin",
+        ...(cookies === "" ? {} : { cookie: cookies })
+      },
+      body: form(fields)
+    })
+  const pathOf = (path: string, where: "devnet" | "mainnet") => `/dashboard/${merchant}/${where}${path}`
+  const send = (
+    cookies: Cookies,
+    path: string,
+    fields: Readonly<Record<string, string>>,
+    where: "devnet" | "mainnet" = "devnet"
+  ) => post(cookies, pathOf(path, where), { form_key: randomUUID(), ...fields })
+  return {
+    send,
+    signIn: Effect.fnUntraced(function*(member?: string) {
+      const url = yield* loginLink({ service, merchant }, member)
+      const token = new URL(url).hash.slice("#t=".length)
+      const opened = yield* post("", "/dashboard/signin/link", { token, next: "" })
+      return cookiesOf(opened.headers)
+    }),
+    see: (cookies: Cookies, path: string, where: "devnet" | "mainnet" = "devnet") =>
+      service.call(pathOf(path, where), { headers: { cookie: cookies } }),
+    /** Invites somebody with a role, who joins. */
+    joinAs: Effect.fnUntraced(function*(owner: Cookies, role: string) {
+      const invited = yield* send(owner, "/team", { action: "invite", role, email: `${role}@shop.example` })
+      const token = /#t=([\w-]+)/.exec(invited.text)?.[1] ?? ""
+      return cookiesOf((yield* post("", "/dashboard/invitation", { token, name: `A ${role}` })).headers)
+    })
+  }
+}
 
 /** Starts a service that serves both environments; `change` makes its config of the usual one. */
 export const openDashboard = Effect.fnUntraced(function*(change: (config: Config) => object = (config) => config) {
@@ -40,43 +87,5 @@ export const openDashboard = Effect.fnUntraced(function*(change: (config: Config
     environment
   })
   const { merchant_id: merchant, merchant_key: key } = yield* service.keys
-  const post = (cookies: Cookies, path: string, fields: Readonly<Record<string, string>>) =>
-    service.call(path, {
-      method: "POST",
-      headers: {
-        "content-type": "application/x-www-form-urlencoded",
-        origin,
-        "sec-fetch-site": "same-origin",
-        ...(cookies === "" ? {} : { cookie: cookies })
-      },
-      body: form(fields)
-    })
-  const pathOf = (path: string, where: "devnet" | "mainnet") => `/dashboard/${merchant}/${where}${path}`
-  const send = (
-    cookies: Cookies,
-    path: string,
-    fields: Readonly<Record<string, string>>,
-    where: "devnet" | "mainnet" = "devnet"
-  ) => post(cookies, pathOf(path, where), { form_key: randomUUID(), ...fields })
-  const signIn = Effect.fnUntraced(function*(member?: string) {
-    const url = yield* loginLink({ service, merchant }, member)
-    const opened = yield* post("", "/dashboard/signin/link", { token: new URL(url).hash.slice("#t=".length), next: "" })
-    return cookiesOf(opened.headers)
-  })
-  return {
-    service,
-    origin,
-    merchant,
-    key,
-    signIn,
-    send,
-    see: (cookies: Cookies, path: string, where: "devnet" | "mainnet" = "devnet") =>
-      service.call(pathOf(path, where), { headers: { cookie: cookies } }),
-    /** Invites somebody with a role, who joins. */
-    joinAs: Effect.fnUntraced(function*(owner: Cookies, role: string) {
-      const invited = yield* send(owner, "/team", { action: "invite", role, email: `${role}@shop.example` })
-      const token = /#t=([\w-]+)/.exec(invited.text)?.[1] ?? ""
-      return cookiesOf((yield* post("", "/dashboard/invitation", { token, name: `A ${role}` })).headers)
-    })
-  }
+  return { service, origin, merchant, key, ...makeVisitor({ service, merchant, origin }) }
 })

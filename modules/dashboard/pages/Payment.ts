@@ -30,7 +30,10 @@ import { advanceClock, maySimulate, simulate, simulatorCard } from "./Simulator.
 type PaymentRow = typeof Payment.Encoded
 type ExceptionRow = typeof Exception.Encoded
 type RefundRow = typeof Refund.Encoded
-type InvoicePage = InvoiceRow & { readonly payment_url?: string }
+type InvoicePage = InvoiceRow & { readonly payment_url?: string; readonly payments: List<PaymentRow> }
+
+/** Payments, exceptions and refunds that are shown, at most, of each. */
+const shownOfEach = 50
 
 /** A step of the timeline. */
 interface Step {
@@ -182,13 +185,13 @@ export const payment: Page = {
     const { api, params, texts } = visit
     const path = `/api/v1/invoices/${encodeURIComponent(params["id"] ?? "")}` as const
     const expand = visit.may("invoices:write")
-      ? "latest_payment,details,payor,payment_url"
-      : "latest_payment,details,payor"
-    const invoice = yield* api.get<InvoicePage>(path, { expand })
-    const [payments, exceptions, refunds] = yield* Effect.all([
-      api.get<List<PaymentRow>>(`/api/v1/invoices/${invoice.id}/payments`, { limit: 50 }),
-      api.find<List<ExceptionRow>>("/api/v1/exceptions", { invoice_id: invoice.id, limit: 50 }),
-      api.find<List<RefundRow>>("/api/v1/refunds", { invoice_id: invoice.id, limit: 50 })
+      ? "latest_payment,details,payments,payment_url"
+      : "latest_payment,details,payments"
+    const invoice = yield* api.get<InvoicePage>(path, { expand, payments_limit: shownOfEach })
+    const { payments } = invoice
+    const [exceptions, refunds] = yield* Effect.all([
+      api.find<List<ExceptionRow>>("/api/v1/exceptions", { invoice_id: invoice.id, limit: shownOfEach }),
+      api.find<List<RefundRow>>("/api/v1/refunds", { invoice_id: invoice.id, limit: shownOfEach })
     ])
     const story: Story = {
       invoice,

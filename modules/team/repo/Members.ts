@@ -55,28 +55,29 @@ export const invitationWrite = (invitation: InvitationState): Write => ({
   }
 })
 
-interface PersonRow {
+/** As a column of its own a number of 8 bytes is a bigint, within JSON it is not. */
+export interface PersonRow {
   readonly id: string
-  readonly version: bigint
+  readonly version: bigint | number
   readonly name: string
   readonly email: string | null
   readonly recovery_set: number
   readonly language: PersonState["language"]
   readonly time_zone: string | null
-  readonly created_at: bigint
+  readonly created_at: bigint | number
 }
 
-interface MemberRow {
+export interface MemberRow {
   readonly id: string
   readonly merchant_id: number
-  readonly version: bigint
+  readonly version: bigint | number
   readonly person: string
   readonly role: Role
   readonly status: "active" | "removed"
   readonly is_first: boolean
   readonly proposal: Proposal | null
-  readonly joined_at: bigint
-  readonly money_from: bigint
+  readonly joined_at: bigint | number
+  readonly money_from: bigint | number
 }
 
 interface InvitationRow {
@@ -94,7 +95,7 @@ interface InvitationRow {
   readonly expires_at: bigint
 }
 
-const personOf = (row: PersonRow): PersonState => ({
+export const personOfRow = (row: PersonRow): PersonState => ({
   id: row.id,
   name: row.name,
   email: row.email,
@@ -105,7 +106,7 @@ const personOf = (row: PersonRow): PersonState => ({
   version: Number(row.version)
 })
 
-const memberStateOf = (row: MemberRow): MemberState => ({
+export const memberOfRow = (row: MemberRow): MemberState => ({
   id: row.id,
   merchantId: row.merchant_id,
   person: row.person,
@@ -153,40 +154,40 @@ export const makeMembersRepo = Effect.gen(function*() {
   const all = <Row, A>(rows: Effect.Effect<ReadonlyArray<Row>, unknown>, read: (row: Row) => A) =>
     Effect.map(Effect.orDie(rows), (found) => found.map(read))
   return {
-    person: (id: string) => first(sql<PersonRow>`SELECT * FROM people WHERE id = ${id}`, personOf),
+    person: (id: string) => first(sql<PersonRow>`SELECT * FROM people WHERE id = ${id}`, personOfRow),
     people: (ids: ReadonlyArray<string>) =>
-      all(sql<PersonRow>`SELECT * FROM people WHERE id = ANY (${[...ids]}::text[])`, personOf),
+      all(sql<PersonRow>`SELECT * FROM people WHERE id = ANY (${[...ids]}::text[])`, personOfRow),
     /** Those who are members now, the oldest first. */
     members: (merchantId: number) =>
       all(
         sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND status = 'active'
           ORDER BY joined_at, id LIMIT ${maximumMembers}`,
-        memberStateOf
+        memberOfRow
       ),
     /** Whoever it is or was. */
     member: (merchantId: number, id: string) =>
-      first(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND id = ${id}`, memberStateOf),
+      first(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND id = ${id}`, memberOfRow),
     /** Those of `ids` that are members now. */
     activeMembers: (ids: ReadonlyArray<string>) =>
       all(
         sql<MemberRow>`SELECT * FROM members WHERE id = ANY (${[...ids]}::text[]) AND status = 'active'`,
-        memberStateOf
+        memberOfRow
       ),
     /** The same by person. */
     memberByPerson: (merchantId: number, person: string) =>
       first(
         sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND person = ${person}`,
-        memberStateOf
+        memberOfRow
       ),
     /** The first owner, a member or not any more; undefined: nobody was ever a member. */
     firstOwner: (merchantId: number) =>
-      first(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND is_first`, memberStateOf),
+      first(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${merchantId} AND is_first`, memberOfRow),
     /** All merchants that somebody is a member of now. */
     membershipsOf: (person: string) =>
       all(
         sql<MemberRow>`SELECT * FROM members WHERE person = ${person} AND status = 'active'
           ORDER BY joined_at, merchant_id LIMIT ${maximumMembers}`,
-        memberStateOf
+        memberOfRow
       ),
     /** Members now, the newest id first: a page of the list. */
     memberPage: (query: PageQuery) => {
@@ -197,7 +198,7 @@ export const makeMembersRepo = Effect.gen(function*() {
       return Effect.map(
         Effect.orDie(sql<MemberRow>`SELECT * FROM members WHERE merchant_id = ${query.merchantId}
           AND status = 'active' ${beyond} ORDER BY id ${sql.literal(newer ? "ASC" : "DESC")} LIMIT ${query.limit + 1}`),
-        (rows) => pageOf(rows, query, memberStateOf)
+        (rows) => pageOf(rows, query, memberOfRow)
       )
     },
     invitation: (merchantId: number, id: string) =>

@@ -5,12 +5,16 @@ import { systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import {
   idleSeconds,
   type LinkState,
+  maximumMembers,
   maximumSessionSeconds,
+  type MemberState,
   type PasskeyState,
+  type PersonState,
   type RecoveryCodeState,
   type SessionState,
   triesSeconds
 } from "../rules.ts"
+import { memberOfRow, type MemberRow, personOfRow, type PersonRow } from "./Members.ts"
 
 export const sessionWrite = (session: SessionState): Write => ({
   table: "team_sessions",
@@ -109,6 +113,18 @@ interface SessionRow {
   readonly money_from: bigint
 }
 
+/** A session with its person, and all that the person is a member of now. */
+export interface SessionOfPerson {
+  readonly session: SessionState
+  readonly person: PersonState
+  readonly members: ReadonlyArray<MemberState>
+}
+
+interface SessionOfPersonRow extends SessionRow {
+  readonly person_row: PersonRow
+  readonly members: ReadonlyArray<MemberRow>
+}
+
 interface PasskeyRow {
   readonly id: string
   readonly version: bigint
@@ -197,9 +213,25 @@ export const makeSignInsRepo = Effect.gen(function*() {
   const all = <Row, A>(rows: Effect.Effect<ReadonlyArray<Row>, unknown>, read: (row: Row) => A) =>
     Effect.map(Effect.orDie(rows), (found) => found.map(read))
   return {
-    /** By one of the hashes of its reading token: the same token under each pepper. */
+    /**
+     * By one of the hashes of its reading token: the same token under each pepper. One statement, because every page
+     * needs all of it.
+     */
     sessionByToken: (hashes: ReadonlyArray<string>) =>
-      first(sql<SessionRow>`SELECT * FROM team_sessions WHERE read_hash = ANY (${[...hashes]}::text[])`, sessionOf),
+      first(
+        sql<SessionOfPersonRow>`SELECT s.*, to_json(p) AS person_row, (
+            SELECT coalesce(json_agg(m ORDER BY m.joined_at, m.merchant_id), '[]') FROM (
+              SELECT * FROM members WHERE person = s.person AND status = 'active'
+              ORDER BY joined_at, merchant_id LIMIT ${maximumMembers}
+            ) m
+          ) AS members
+          FROM team_sessions s JOIN people p ON p.id = s.person WHERE s.read_hash = ANY (${[...hashes]}::text[])`,
+        (row): SessionOfPerson => ({
+          session: sessionOf(row),
+          person: personOfRow(row.person_row),
+          members: row.members.map(memberOfRow)
+        })
+      ),
     session: (id: string) => first(sql<SessionRow>`SELECT * FROM team_sessions WHERE id = ${id}`, sessionOf),
     /** A person's that did not end by an act; time may have ended some. Newest first. */
     sessionsOf: (person: string) =>

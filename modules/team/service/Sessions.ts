@@ -15,6 +15,7 @@ import {
   endSession,
   isOpen,
   memberOf,
+  type MemberState,
   newSession,
   type PersonState,
   type SessionEnd,
@@ -140,16 +141,38 @@ export const openSession = Effect.fnUntraced(function*(context: TeamContext, sig
   return opened
 })
 
-/** The session of a reading token, and a use of it; null: none, or it has ended. */
-export const findSession = Effect.fnUntraced(function*(context: TeamContext, token: string) {
+/** The open session of a reading token with its person and memberships, and a use of it; null: none, or it has ended. */
+const findByToken = Effect.fnUntraced(function*(context: TeamContext, token: string) {
   if (!isToken(token)) return null
   const { repo } = context
-  const session = yield* repo.sessionByToken(hashesOf(context, "read", token))
+  const found = yield* repo.sessionByToken(hashesOf(context, "read", token))
   const now = yield* nowSeconds
-  if (session === undefined || !isOpen(session, now)) return null
-  if (now - session.lastUsedAt >= useSeconds) yield* repo.recordUse(session.id, now)
-  const person = yield* repo.person(session.person)
-  return person === undefined ? null : sessionView(session, person)
+  if (found === undefined || !isOpen(found.session, now)) return null
+  if (now - found.session.lastUsedAt >= useSeconds) yield* repo.recordUse(found.session.id, now)
+  return found
+})
+
+export const findSession = (context: TeamContext, token: string): Effect.Effect<TeamSession | null> =>
+  Effect.map(findByToken(context, token), (found) => found === null ? null : sessionView(found.session, found.person))
+
+/** A session, what its person belongs to, and as whom it calls the API for one merchant; null where it is no member. */
+export interface SessionAt {
+  readonly session: TeamSession
+  readonly memberships: ReadonlyArray<Membership>
+  readonly grant: Grant | null
+}
+
+/** What a page of a merchant needs of whoever looks at it, as of one moment. */
+export const findSessionAt = Effect.fnUntraced(function*(context: TeamContext, token: string, merchantId: number) {
+  const found = yield* findByToken(context, token)
+  if (found === null) return null
+  const { members, person, session } = found
+  const at: SessionAt = {
+    session: sessionView(session, person),
+    memberships: yield* viewsOf(context, members),
+    grant: yield* grantFrom(context, session, members.find((member) => member.merchantId === merchantId))
+  }
+  return at
 })
 
 /** The row of a session that is open now; `TOKEN_INVALID` for one that has ended. */
@@ -167,9 +190,9 @@ export const mayAct = (context: TeamContext, { id }: TeamSession, actToken: stri
     onSuccess: ({ actHash }) => isToken(actToken) && hasHash(context, "act", actToken, actHash)
   })
 
-export const membershipsOf = Effect.fnUntraced(function*({ merchants, repo }: TeamContext, person: string) {
+const viewsOf = Effect.fnUntraced(function*({ merchants }: TeamContext, members: ReadonlyArray<MemberState>) {
   const found = yield* Effect.forEach(
-    yield* repo.membershipsOf(person),
+    members,
     ({ merchantId, role }) =>
       Effect.map(
         merchants.get(merchantId),
@@ -180,16 +203,20 @@ export const membershipsOf = Effect.fnUntraced(function*({ merchants, repo }: Te
   return found.flat()
 })
 
-/** As whom a session calls the API for a merchant; null where its person is no member. */
-export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }: TeamSession, merchantId: number) {
-  const { merchants, repo } = context
-  const session = yield* Effect.orElseSucceed(requireOpen(context, id), () => undefined)
-  if (session === undefined) return null
-  const merchant = yield* merchants.get(merchantId)
-  const member = yield* repo.memberByPerson(merchantId, session.person)
-  if (merchant === undefined || member?.status !== "active") return null
+export const membershipsOf = (context: TeamContext, person: string): Effect.Effect<ReadonlyArray<Membership>> =>
+  Effect.flatMap(context.repo.membershipsOf(person), (members) => viewsOf(context, members))
+
+/** As whom an open session of a member calls the API. */
+const grantFrom = Effect.fnUntraced(function*(
+  context: TeamContext,
+  session: SessionState,
+  member: MemberState | undefined
+) {
+  if (member?.status !== "active") return null
+  const merchant = yield* context.merchants.get(member.merchantId)
+  if (merchant === undefined) return null
   const grant: Grant = {
-    merchantId: merchantId as MerchantId,
+    merchantId: member.merchantId as MerchantId,
     environment: merchant.defaultEnvironment,
     scope: "merchant",
     kind: "wallet",
@@ -205,6 +232,13 @@ export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }:
     person: memberOf(member).person
   }
   return grant
+})
+
+/** As whom a session calls the API for a merchant; null where its person is no member. */
+export const grantOf = Effect.fnUntraced(function*(context: TeamContext, { id }: TeamSession, merchantId: number) {
+  const session = yield* Effect.orElseSucceed(requireOpen(context, id), () => undefined)
+  if (session === undefined) return null
+  return yield* grantFrom(context, session, yield* context.repo.memberByPerson(merchantId, session.person))
 })
 
 /**

@@ -1,0 +1,141 @@
+/**
+ * Goal: a page of the dashboard asks the database little, however large the shop has grown. Method: the service as it
+ * is started, tables that have grown, and the statements that each page sends, told from those of timers.
+ */
+import { assert, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { randomUUID } from "node:crypto"
+import { connect, migratedDatabase } from "../../support/Database.ts"
+import { makePlanRecorder } from "../../support/PlanRecorder.ts"
+import { makeReceiver } from "../../support/Receiver.ts"
+import { configOf, startService, temporaryDirectory } from "../../support/Service.ts"
+import { statementsOf, wholeReads } from "../../support/Statements.ts"
+import { growTables } from "../../support/TableGrowth.ts"
+import { makeVisitor } from "../../journeys/DashboardVisits.ts"
+import { assertStatus } from "../../journeys/Shop.ts"
+
+/** As many rows as there were, so often again. */
+const copies = 200
+
+const usualStatements = 4
+
+/** Pages that ask for more: each adds up what several calls of the API answer. */
+const moreStatements: Readonly<Record<string, number>> = {
+  "": 7,
+  "/webhooks/:endpoint": 5,
+  "/team": 5,
+  "/account": 10
+}
+
+/** Of a deployment, not of its trade; or who is signed in. */
+const unchangedTables = [
+  "migrations",
+  "leases",
+  "merchants",
+  "api_keys",
+  "webhook_endpoints",
+  "webhook_lanes",
+  "tokens",
+  "wallet_owners",
+  "wallet_counters",
+  "wallet_batches",
+  "wallet_addresses",
+  "members",
+  "people",
+  "team_sessions"
+]
+
+/** Tables that are small whatever a shop sells. */
+const smallTables: ReadonlySet<string> = new Set([...unchangedTables, "merchant_clocks", "merchant_settings"])
+
+/** Not the page of a month: it adds up all of it on purpose, and `npm run bench -- reconciliation` measures that. */
+const paths = [
+  "",
+  "/payments",
+  "/payments?status=paid",
+  "/payments/:invoice",
+  "/payments/:invoice/refund",
+  "/todo",
+  "/todo?status=resolved",
+  "/links",
+  "/refunds",
+  "/collect",
+  "/batches",
+  "/balances",
+  "/webhooks",
+  "/webhooks/:endpoint",
+  "/events",
+  "/keys",
+  "/tokens",
+  "/wallets",
+  "/branding",
+  "/limits",
+  "/team",
+  "/audit",
+  "/networks",
+  "/account",
+  "/simulator",
+  "/search?q=customer"
+]
+
+it.live(
+  "a page asks the database a few times, and reads no large table as a whole",
+  () =>
+    Effect.scoped(Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const recorder = yield* makePlanRecorder(database)
+      const receiver = yield* makeReceiver()
+      const directory = yield* temporaryDirectory
+      const service = yield* startService({
+        directory,
+        config: {
+          ...configOf({
+            database: recorder.url,
+            chains: [{ use: "simulated", options: { networks: ["base"] } }],
+            receivers: [receiver.host]
+          }),
+          telemetry: { logs: "json", level: "info" }
+        }
+      })
+      const { merchant_id: merchant, merchant_key: key } = yield* service.keys
+      const visitor = makeVisitor({ service, directory, merchant, origin: new URL(service.url).origin })
+      const cookies = yield* visitor.signIn()
+      const call = (path: string, body: object) =>
+        Effect.map(
+          service.call(`/api/v1/${path}`, { headers: { "x-api-key": key, "idempotency-key": randomUUID() }, body }),
+          (answer) => assertStatus(200, answer)
+        )
+      const { data: { id: endpoint } } = yield* call("webhooks", { url: receiver.url("/hook"), enabled_events: ["*"] })
+      let invoice = ""
+      for (let n = 0; n < 4; n++) {
+        const made = yield* call("invoices", { amount_usd: 5, customer_id: "customer" })
+        invoice = made.invoice_id
+        yield* call(`devnet/invoices/${invoice}/simulate`, { action: "pay", amount: 5_000 + n * 1_000 })
+      }
+      const onDatabase = <A, E>(act: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+        Effect.orDie(Effect.provide(act, connect(database), { local: true }))
+      yield* onDatabase(growTables(copies, unchangedTables))
+      yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze`))
+
+      const found: Array<string> = []
+      for (const path of paths) {
+        const address = path.replace(":invoice", invoice).replace(":endpoint", endpoint)
+        const statements = yield* statementsOf(
+          recorder,
+          Effect.map(
+            visitor.see(cookies, address),
+            ({ status, text }) => assert.strictEqual(status, 200, `${path} ${text}`)
+          )
+        )
+        const count = statements.reduce((sum, each) => sum + each.count, 0)
+        const most = moreStatements[path] ?? usualStatements
+        if (count > most) {
+          found.push(`${path} sends ${count} statements: ${statements.map(({ name }) => name).join("\n")}`)
+        }
+        found.push(...new Set(wholeReads(statements.flatMap(({ plans }) => plans), smallTables)))
+      }
+      assert.deepStrictEqual(found, [])
+    })),
+  240_000
+)
