@@ -217,6 +217,16 @@ describe("lines", () => {
   })
 })
 
+describe("pages", () => {
+  it("make no formats of their own, for one costs more than a page: runtime/pages keeps one of each", () => {
+    none(
+      sources.filter(({ path }) => /^modules\/[\w-]+\/pages(?:\/|\.ts)/.test(path)).flatMap(({ path, text }) =>
+        [...text.matchAll(/new Intl\.\w+/g)].map(({ 0: made, index }) => `${path}:${lineOf(text, index)} ${made}`)
+      )
+    )
+  })
+})
+
 describe("functions over 120 lines and files over 500, which the linter refuses", () => {
   it("are excepted with a reason beside each", () => {
     none(

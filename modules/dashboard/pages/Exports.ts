@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
 import { publicError } from "../../../schemas/Errors.ts"
+import { isoTime } from "../../../schemas/Time.ts"
 import { card } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import type { Texts } from "./Texts.ts"
@@ -12,7 +13,7 @@ export type ExportKind = keyof Texts["exports"]["kinds"]
 
 const secondsPerDay = 86_400
 
-const dayOf = (seconds: number): string => new Intl.DateTimeFormat("en-CA", { timeZone: "UTC" }).format(seconds * 1000)
+const dayOf = (seconds: number): string => isoTime(seconds).slice(0, 10)
 
 /** The first second of a day, UTC, as a field of the type `date` names it; null: it names none. */
 export const readDayStart = (day: string | null): number | null => {

@@ -1,5 +1,6 @@
 /** How the day is going, and what needs a person. */
 import { Effect } from "effect"
+import { calendarDay } from "../../../runtime/pages/Amounts.ts"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { Exception } from "../../../schemas/Exception.ts"
 import type { Network } from "../../../schemas/Network.ts"
@@ -36,21 +37,18 @@ const newestCount = 5
 /** The newest cases that wait, at most: more are shown as "over 100". */
 const countedCases = 100
 
-const dayOf = ({ texts }: Visit, seconds: number): string =>
-  new Intl.DateTimeFormat(texts.locale, { day: "numeric", month: "short", timeZone: "UTC" }).format(seconds * 1000)
-
 const chartOf = (visit: Visit, { series }: Metrics) => {
-  const { overview } = visit.texts
+  const { locale, overview } = visit.texts
   const bars = series.map(({ amount_paid, amount_paid_decimal, start }) => ({
-    label: dayOf(visit, start),
+    label: calendarDay(locale, start),
     value: amount_paid,
-    text: `${dayOf(visit, start)}: ${usd(visit, amount_paid_decimal)}`
+    text: `${calendarDay(locale, start)}: ${usd(visit, amount_paid_decimal)}`
   }))
   const highest = series.reduce((top, day) => day.amount_paid > top.amount_paid ? day : top, series[0]!)
   const sentence = overview.chart(bars[0]!.label, bars.at(-1)!.label, usd(visit, highest.amount_paid_decimal))
   return html`${barChart(sentence, bars)}<details><summary>${overview.numbers}</summary>${
     table(overview.perDay, [
-      { title: overview.day, cell: ({ start }) => dayOf(visit, start) },
+      { title: overview.day, cell: ({ start }) => calendarDay(locale, start) },
       {
         title: visit.texts.fields.received,
         isNumber: true,

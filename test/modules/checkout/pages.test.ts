@@ -10,7 +10,15 @@ import { createHash } from "node:crypto"
 import { brotliCompressSync, constants, gzipSync } from "node:zlib"
 import type { Screen, View } from "../../../modules/checkout/rules.ts"
 import { backgrounds } from "../../../modules/checkout/pages/Accent.ts"
-import { approximateTokens, clock, dollars, moment, plainTokens, tokens } from "../../../runtime/pages/Amounts.ts"
+import {
+  approximateTokens,
+  calendarDay,
+  clock,
+  dollars,
+  moment,
+  plainTokens,
+  tokens
+} from "../../../runtime/pages/Amounts.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { qr } from "../../../runtime/pages/Qr.ts"
 import { ar } from "../../../modules/checkout/pages/texts/ar.ts"
@@ -564,6 +572,8 @@ describe("amounts", () => {
 
   it("of time are clocks and moments", () => {
     assert.deepStrictEqual([0, 9, 272, 3_600, 43_199].map(clock), ["0:00", "0:09", "4:32", "1:00:00", "11:59:59"])
+    assert.strictEqual(calendarDay("de", now), "21. Dez.")
+    assert.match(calendarDay("ar", now), /^21 \S+$/u)
     assert.match(moment("en", now), /^Dec 21, 2025, 12:35\sPM UTC$/u)
   })
 })
