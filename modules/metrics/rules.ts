@@ -205,6 +205,13 @@ const readBound = (text: string | undefined, param: string, round: (quarters: nu
   return Math.min(round(seconds / quarter) * quarter, endOfTime)
 }
 
+/**
+ * The zone of a name; undefined: there is none. UTC by its offset, which is never looked up: days of UTC, which most
+ * questions are about, cost a tenth of the processor time.
+ */
+export const zoneOf = (name: string): DateTime.TimeZone | undefined =>
+  name === "UTC" ? DateTime.zoneMakeOffset(0) : Option.getOrUndefined(DateTime.zoneMakeNamed(name))
+
 const isError = (value: unknown): value is PublicError => typeof value === "object" && value !== null
 
 /**
@@ -214,7 +221,7 @@ const isError = (value: unknown): value is PublicError => typeof value === "obje
 export const readMetricsRange = (query: MetricsQuery, now: number): MetricsRange | PublicError => {
   const interval = query.interval ?? "day"
   const timezone = query.timezone ?? "UTC"
-  const zone = Option.getOrUndefined(DateTime.zoneMakeNamed(timezone))
+  const zone = zoneOf(timezone)
   if (zone === undefined) return invalidParameter("timezone", "the name of a time zone, like Europe/Berlin")
   const to = readBound(query.to, "to", Math.ceil) ?? Math.ceil((now + 1) / quarter) * quarter
   if (isError(to)) return to
