@@ -124,10 +124,7 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
         ),
         (found) => found[0] ?? null
       ),
-    /**
-     * Whether an invoice of the owner was ever given an address. Reads all targets where none was: for the first wallet
-     * of an owner only.
-     */
+    /** Whether an invoice of the owner was ever given an address. */
     hasTargets: ({ environment, family, merchantId }: WalletOwner) =>
       Effect.map(
         rows(({ found }: { readonly found: boolean }) => found)(
