@@ -52,7 +52,7 @@ const sums = `
   on conflict (merchant_id, environment, sum, width, bucket, key) do update set count = excluded.count,
     amount = excluded.amount, amount_paid = excluded.amount_paid`
 
-const fill = (server: DatabaseServer, database: string, count: number, first: number) =>
+export const fill = (server: DatabaseServer, database: string, count: number, first: number) =>
   onDatabase(server, database, async (client) => {
     await client.query(copies(count, first))
     await client.query(sums)
@@ -100,7 +100,9 @@ const totals = (at: number): Readonly<Record<string, ReadonlyArray<string>>> => 
 
 export interface Side {
   readonly deployment: Tillwire.Deployment
-  readonly key: string
+  /** An API key, or header lines that say who asks. */
+  readonly key?: string
+  readonly head?: string
 }
 
 export type Questions = ReadonlyArray<readonly [name: string, paths: ReadonlyArray<string>]>
@@ -112,15 +114,16 @@ export type Questions = ReadonlyArray<readonly [name: string, paths: ReadonlyArr
 export const measure = (sides: Readonly<Record<Size, Side>>, asked: Questions) =>
   Effect.scoped(Effect.gen(function*() {
     const started = yield* Effect.forEach(sizeNames, (size) =>
-      Effect.map(Tillwire.start(sides[size].deployment), (service) => ({ size, service, key: sides[size].key })))
-    const ask = ({ key, service }: typeof started[number], more: Partial<LoadSpec>) =>
+      Effect.map(Tillwire.start(sides[size].deployment), (service) => ({ size, service })))
+    const ask = ({ service, size }: typeof started[number], more: Partial<LoadSpec>) =>
       drive(service.pid, {
         port: service.ports.http,
         callers: 1,
         seconds,
         method: "GET",
         paths: [],
-        keys: [key],
+        keys: sides[size].key === undefined ? [] : [sides[size].key],
+        head: sides[size].head ?? "",
         ...more
       })
     const everything = asked.flatMap(([, paths]) =>

@@ -4,8 +4,8 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, such as `batches_evm`. Names: create, events, event_list, http, expiry, ledger, list, looks, calls, webhook,
- * deliveries, claims, collect, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce, crash,
- * delivery, chaos, flood, histories; none means all.
+ * deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce,
+ * crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -21,6 +21,7 @@ import { collect } from "./collect.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
 import { create } from "./create.ts"
+import { dashboard } from "./dashboard.ts"
 import { databaseServer } from "./Database.ts"
 import { deliveries } from "./deliveries.ts"
 import { delivery } from "./delivery.ts"
@@ -60,6 +61,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   deliveries,
   claims,
   collect,
+  dashboard,
   processes,
   isolation,
   sockets,

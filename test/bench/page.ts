@@ -26,7 +26,8 @@ const seconds = 60
 const firstViewMicros = 3_000
 
 /** As browsers ask for it. */
-const accept = "accept: text/html,application/xhtml+xml,*/*;q=0.8\r\naccept-encoding: gzip, deflate, br, zstd\r\n" +
+export const accept =
+  "accept: text/html,application/xhtml+xml,*/*;q=0.8\r\naccept-encoding: gzip, deflate, br, zstd\r\n" +
   "accept-language: en-US,en;q=0.9\r\n"
 
 /** A page as its payor knows it. */
@@ -71,7 +72,7 @@ const expected = (status: number, answer: Answer): Effect.Effect<Answer> =>
     : Effect.die(new Error(`${answer.status} in place of ${status}: ${answer.body.toString("utf8").slice(0, 400)}`))
 
 /** A new invoice, and the cookie that its link hands over. */
-const newVisit = (service: Service, key: string, n: number) =>
+export const newVisit = (service: Service, key: string, n: number) =>
   Effect.gen(function*() {
     const { json } = yield* service.call("/api/v1/invoices", {
       headers: { "x-api-key": key, "idempotency-key": `page-${service.pid}-${n}` },
