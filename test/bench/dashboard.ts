@@ -3,7 +3,6 @@
  * invoices beside ten thousand, tables that are read as a whole, and what its readers cost whoever creates invoices.
  */
 import { Effect } from "effect"
-import { writeFileSync } from "node:fs"
 import { makeVisitor } from "../journeys/DashboardVisits.ts"
 import { makePlanRecorder, nodesOf } from "../support/PlanRecorder.ts"
 import { type AskedStatement, statementsOf } from "../support/Statements.ts"
@@ -303,12 +302,6 @@ export const dashboard = ({ progress, rounds, server }: Bench): Effect.Effect<Re
       progress(`dashboard ${round}/${rounds}`)
     }
     const statements = yield* recordStatements(server, sides.many)
-    if (process.env["BENCH_STATEMENTS"] !== undefined) {
-      writeFileSync(
-        process.env["BENCH_STATEMENTS"],
-        JSON.stringify([...statements].map(([name, { statements }]) => ({ name, statements })), null, 1)
-      )
-    }
     return [
       ...cpuLines(cpu),
       ...statementLines(statements),

@@ -114,7 +114,7 @@ const tables: Readonly<Record<string, Copies>> = {
     where: "true",
     own: {
       ms: "i.created_at * 1000",
-      seq: "nextval('event_seq')",
+      seq: "n + 1000",
       environment: "i.environment",
       invoice_id: "i.id::text",
       customer_id: "i.customer_id"
@@ -126,7 +126,7 @@ const tables: Readonly<Record<string, Copies>> = {
     own: {
       id: "md5('delivery' || i.id)::uuid",
       event_ms: "i.created_at * 1000",
-      event_seq: "n",
+      event_seq: "n + 1000",
       created_at: "to_timestamp(i.created_at)",
       finished_at: "to_timestamp(i.created_at)",
       due_at: "null"
@@ -182,7 +182,7 @@ export const fillOtherTables = async (client: Client, first: number, last: numbe
       `insert into ${table} (${columns.map(({ name }) => `"${name}"`).join(", ")}) select ${
         columns.map(({ name, type }) => own[name] === undefined ? `r."${name}"` : `(${own[name]})::${type}`).join(", ")
       } from (select * from ${table} where ${like} limit 1) r,
-      (select invoices.*, row_number() over () as n from invoices where created_at < ${last}) i
+      (select invoices.*, row_number() over (order by id) as n from invoices where created_at < ${last}) i
       where ${where} on conflict do nothing`
     )
     if (rowCount === 0) throw new Error(`no row of ${table} to copy`)

@@ -14,7 +14,8 @@ const count = 20_000
 /** Pages of the table are about 400; of an index a level or two. */
 const fewPages = 10
 
-const fill = `insert into receive_targets (id, merchant_id, version, family, match_key, invoice_id, environment, address,
+const fill =
+  `insert into receive_targets (id, merchant_id, version, family, match_key, invoice_id, environment, address,
     fingerprint, wallet_index, created_at)
   select 'evm:' || n, 1 + n % 2, 1, 'evm', n::text, gen_random_uuid()::text, 'mainnet', n::text, 'shared', n, n
   from generate_series(1, ${count}) n`
