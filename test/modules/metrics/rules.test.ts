@@ -3,7 +3,6 @@
  * Method: the calendar of Intl and sorted lists as oracles that share no code with what they judge.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime } from "effect"
 import {
   binOf,
   computeMetrics,
