@@ -1,0 +1,251 @@
+/**
+ * Goal: pages of a merchant show and do nothing of another one, whatever ids a visitor names; no text of a stranger
+ * becomes a part of a page; nobody gives somebody else a session. Method: the service as it is started, with two
+ * merchants; every page and every form that names something, with things of the other.
+ */
+import { assert, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { randomUUID } from "node:crypto"
+import { pages } from "../../modules/dashboard/pages.ts"
+import { migratedDatabase } from "../support/Database.ts"
+import { makeMerchants } from "../support/Merchants.ts"
+import { answers, makeReceiver, type Receiver } from "../support/Receiver.ts"
+import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { makeVisitor } from "./DashboardVisits.ts"
+import { loginLink } from "./LoginLink.ts"
+import { assertStatus } from "./Shop.ts"
+
+/** Ends the attribute or the element it stands in, and would be an element of its own. */
+const hostile = "\"'><img src=x onerror=alert(1)>"
+
+interface Town {
+  readonly service: Service
+  readonly directory: string
+  readonly receiver: Receiver
+  readonly merchant: number
+  readonly key: string
+  readonly other: number
+}
+
+class TheTown extends Context.Service<TheTown, Town>()("test/journeys/dashboardSecurity/TheTown") {}
+
+const town = Layer.effect(
+  TheTown,
+  Effect.gen(function*() {
+    const directory = yield* temporaryDirectory
+    const receiver = yield* makeReceiver()
+    const database = (yield* migratedDatabase).url
+    const config = configOf({ database, chains: [{ use: "simulated" }], receivers: [receiver.host] })
+    const service = yield* startService({ directory, config })
+    const { merchant_id: merchant, merchant_key: key } = yield* service.keys
+    const [other] = yield* makeMerchants(service, 1)
+    return TheTown.of({ service, directory, receiver, merchant, key, other: other!.id })
+  })
+)
+
+/** What the owner of a merchant does with its pages. */
+const visitorOf = Effect.fnUntraced(function*(merchant: number) {
+  const { directory, service } = yield* TheTown
+  const origin = new URL(service.url).origin
+  const visitor = makeVisitor({ service, directory, merchant, origin })
+  return { ...visitor, origin, owner: yield* visitor.signIn() }
+})
+
+const call = Effect.fnUntraced(function*(path: string, body?: object) {
+  const { key, service } = yield* TheTown
+  const headers = { "x-api-key": key, ...(body === undefined ? {} : { "idempotency-key": randomUUID() }) }
+  return assertStatus(200, yield* service.call(`/api/v1/${path}`, { headers, ...(body === undefined ? {} : { body }) }))
+})
+
+/** One thing of each kind, every text of it hostile; by what pages call it. */
+const trade = Effect.gen(function*() {
+  const { merchant, receiver } = yield* TheTown
+  const { owner, send } = yield* visitorOf(merchant)
+  receiver.script("/hostile", answers(500, {}, hostile))
+  const { data: { id: endpoint } } = yield* call("webhooks", {
+    url: receiver.url("/hostile"),
+    enabled_events: ["*"],
+    description: hostile
+  })
+  const { invoice_id: invoice } = yield* call("invoices", {
+    amount_usd: 50,
+    customer_id: hostile,
+    invoice_title: hostile,
+    description: hostile,
+    metadata: { [hostile]: hostile }
+  })
+  const { data: { invoice_payment: payment } } = yield* call(`devnet/invoices/${invoice}/simulate`, {
+    action: "pay",
+    amount: 100_000
+  })
+  const { data: { data: [{ id: exception }] } } = yield* call(`exceptions?invoice_id=${invoice}`)
+  const refunded = yield* send(owner, `/payments/${invoice}/refund`, {
+    action: "create",
+    amount_mode: "custom",
+    amount_usd: "5",
+    where: "address",
+    network: payment.network,
+    address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+    fee_bearer: "merchant",
+    reason: "requested_by_customer"
+  })
+  const refund = /refunds\/(re_[\w-]+)/.exec(String(refunded.headers.location))![1]!
+  yield* send(owner, `/refunds/${refund}`, { action: "approve" })
+  const batched = yield* send(owner, "/batches", {
+    action: "pay_refunds",
+    network: payment.network,
+    from: "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
+  })
+  const batch = /batches\/(bat_[\w-]+)/.exec(String(batched.headers.location))![1]!
+  const { data: { id: link } } = yield* call("payment-links", { title: hostile, description: hostile, amount_usd: 5 })
+  yield* send(owner, "/keys", { action: "create", name: hostile, scope: "merchant", permission_read: "on" })
+  yield* send(owner, "/branding", { action: "save", name: hostile, accent: "#335577" })
+  const { data: { data: [{ id: event }] } } = yield* call("events?limit=1")
+  const deliveries = call(`webhooks/${endpoint}/deliveries?limit=1`)
+  const { data: { data: [{ id: delivery }] } } = yield* until(
+    "an attempt has failed",
+    deliveries,
+    ({ data: { data } }) => data[0]?.attempt_count > 0
+  )
+  return { endpoint, invoice, exception, refund, batch, link, event, delivery }
+})
+
+/** The pages that name one thing, with it. */
+const addressesOf = (things: Effect.Success<typeof trade>): ReadonlyMap<string, string> =>
+  new Map([
+    ["payments/:id", `/payments/${things.invoice}`],
+    ["payments/:id/refund", `/payments/${things.invoice}/refund`],
+    ["links/:id", `/links/${things.link}`],
+    ["refunds/:id", `/refunds/${things.refund}`],
+    ["batches/:id", `/batches/${things.batch}`],
+    ["webhooks/:id", `/webhooks/${things.endpoint}`],
+    ["events/:id", `/events/${things.event}`]
+  ])
+
+layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two merchants", (it) => {
+  it.effect(
+    "show nothing of the other merchant, and do nothing to it, whatever is named",
+    () =>
+      Effect.gen(function*() {
+        const { merchant, other, service } = yield* TheTown
+        const things = yield* trade
+        const mine = yield* visitorOf(merchant)
+        const theirs = yield* visitorOf(other)
+        const addresses = addressesOf(things)
+        const named = pages.filter(({ file, path }) => path.includes(":") && file === undefined)
+        assert.deepStrictEqual(named.map(({ path }) => path).toSorted(), [...addresses.keys()].toSorted())
+        for (const page of named) {
+          const address = addresses.get(page.path)!
+          assert.strictEqual((yield* mine.see(mine.owner, address)).status, 200, address)
+          const seen = yield* theirs.see(theirs.owner, address)
+          // A form that is drawn without a look at what it is for.
+          if (page.path === "payments/:id/refund") assert.notInclude(seen.text, "img src", address)
+          else assert.strictEqual(seen.status, 404, address)
+          const foreign = yield* mine.see(theirs.owner, address)
+          assert.strictEqual(foreign.status, 404, `the merchant's own ${address}`)
+          for (const action of Object.keys(page.actions ?? {})) {
+            const acted = yield* theirs.send(theirs.owner, address, { action, amount_mode: "full", where: "claim" })
+            assert.include([400, 404, 409], acted.status, `${address} ${action}: ${acted.text.slice(0, 300)}`)
+            assert.strictEqual(
+              (yield* mine.send(theirs.owner, address, { action })).status,
+              404,
+              `${address} ${action}`
+            )
+          }
+        }
+        for (const address of [`/todo?open=${things.exception}`, `/webhooks?open=${things.delivery}`]) {
+          const { text } = yield* theirs.see(theirs.owner, address)
+          assert.notInclude(text, "img src", address)
+        }
+        const resolved = yield* theirs.send(theirs.owner, "/todo", {
+          action: "resolve",
+          exception: things.exception,
+          decision: "ignore",
+          note: ""
+        })
+        assert.strictEqual(resolved.status, 404)
+        for (const { path } of pages.filter(({ path }) => !path.includes(":"))) {
+          assert.strictEqual((yield* mine.see(theirs.owner, `/${path}`)).status, 404, path)
+        }
+        const after = yield* service.call(`/api/v1/exceptions/${things.exception}`, {
+          headers: { "x-api-key": (yield* TheTown).key }
+        })
+        assert.strictEqual(assertStatus(200, after).data.status, "open")
+      }),
+    120_000
+  )
+
+  it.effect(
+    "show texts of strangers as texts: titles, metadata, names and answers of webhooks",
+    () =>
+      Effect.gen(function*() {
+        const { merchant } = yield* TheTown
+        const things = yield* trade
+        const { owner, see } = yield* visitorOf(merchant)
+        const addresses = [
+          ...pages.filter(({ file, path }) => !path.includes(":") && file === undefined).map(({ path }) => `/${path}`),
+          ...addressesOf(things).values(),
+          `/todo?open=${things.exception}`,
+          `/webhooks/${things.endpoint}?open=${things.delivery}`,
+          `/payments?customer=${encodeURIComponent(hostile)}`,
+          `/search?q=${encodeURIComponent(hostile)}`
+        ].map((address) => address === "/" ? "" : address)
+        const showing: Array<string> = []
+        for (const address of addresses) {
+          const { text } = yield* see(owner, address)
+          assert.notInclude(text, "<img src=x", address)
+          assert.notInclude(text, "\"'>", address)
+          if (text.includes("&lt;img src=x")) showing.push(address)
+        }
+        // Where none is shown nothing is proved.
+        for (
+          const address of [
+            "",
+            "/payments",
+            `/payments/${things.invoice}`,
+            "/links",
+            "/keys",
+            "/branding",
+            `/todo?open=${things.exception}`,
+            `/webhooks/${things.endpoint}?open=${things.delivery}`
+          ]
+        ) assert.include(showing, address)
+      }),
+    120_000
+  )
+
+  it.effect(
+    "give a new session to whoever signs in, and nothing to who laid a cookie ready",
+    () =>
+      Effect.gen(function*() {
+        const { directory, merchant, service } = yield* TheTown
+        const { origin, owner, see } = yield* visitorOf(merchant)
+        const url = yield* loginLink({ service, directory, merchant })
+        const post = (cookie: string, token: string) =>
+          service.call("/dashboard/signin/link", {
+            method: "POST",
+            headers: {
+              "content-type": "application/x-www-form-urlencoded",
+              origin,
+              "sec-fetch-site": "same-origin",
+              cookie
+            },
+            body: new URLSearchParams({ token, next: "" }).toString()
+          })
+        const laid = `tillwire_read=${"a".repeat(43)}; tillwire_act=${"b".repeat(43)}`
+        const opened = yield* post(laid, new URL(url).hash.slice("#t=".length))
+        const given = [opened.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]!)
+        assert.lengthOf(given, 2)
+        for (const cookie of given) assert.notInclude(laid, cookie)
+        assert.strictEqual((yield* see(laid, "")).status, 303, "what was laid ready opens nothing")
+        assert.strictEqual((yield* see(given.join("; "), "")).status, 200)
+        const second = yield* post(
+          owner,
+          new URL(yield* loginLink({ service, directory, merchant })).hash.slice("#t=".length)
+        )
+        const tokens = [second.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]!)
+        for (const token of tokens) assert.notInclude(owner, token, "an earlier session is not raised")
+      }),
+    60_000
+  )
+})
