@@ -399,6 +399,8 @@ CREATE INDEX idempotency_by_age ON public.idempotency USING btree (created_at);
 
 CREATE UNIQUE INDEX receive_targets_by_invoice ON public.receive_targets USING btree (invoice_id, family);
 
+CREATE INDEX receive_targets_by_owner ON public.receive_targets USING btree (merchant_id, environment, family);
+
 CREATE INDEX receive_targets_by_wallet ON public.receive_targets USING btree (fingerprint, wallet_index);
 
 CREATE INDEX target_balances_by_invoice ON public.target_balances USING btree (invoice_id);
