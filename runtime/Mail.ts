@@ -28,6 +28,11 @@ export interface MailMessage {
   readonly customerId: string | null
   /** Messages of this kind that a merchant may have sent in an hour in one environment; null: no limit of their own. */
   readonly maximumPerHour: number | null
+  /**
+   * Whoever drafts it limits how many an address gets. Absent: the outbox does, over all messages, so that others may
+   * use the limit up.
+   */
+  readonly hasOwnLimit?: boolean
 }
 
 /** Who sends mail. */

@@ -19,6 +19,7 @@ import type { Mail } from "./Mail.ts"
 import type { Members } from "./Members.ts"
 import type { PagePreviews } from "./PagePreviews.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
+import type { Notices } from "./Notices.ts"
 import type { Operations } from "./Operations.ts"
 import type { PersonalData } from "./PersonalData.ts"
 import type { Prices } from "./Prices.ts"
@@ -57,6 +58,7 @@ export type Kernel =
   | Members
   | PagePreviews
   | MerchantClock
+  | Notices
   | PersonalData
   | Prices
   | ReplyRenderers

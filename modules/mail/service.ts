@@ -46,7 +46,8 @@ const recipientHashes = (secrets: Secrets["Service"], { merchantId, to }: MailMe
 const outboxOf = (repo: Repo, secrets: Secrets["Service"]): Outbox => ({
   has: repo.has,
   writesOf: Effect.fnUntraced(function*(message) {
-    const { customerId, environment, id, kind, language, maximumPerHour, merchantId, subject, text, to } = message
+    const { customerId, environment, hasOwnLimit = false, id, kind, language, maximumPerHour, merchantId } = message
+    const { subject, text, to } = message
     if (text.length > maximumTextCharacters) {
       return yield* Effect.die(new Error(`the text of the message ${kind} has ${text.length} characters`))
     }
@@ -59,7 +60,7 @@ const outboxOf = (repo: Repo, secrets: Secrets["Service"]): Outbox => ({
     const now = yield* nowSeconds
     const hashes = recipientHashes(secrets, message)
     const from = now - hourSeconds
-    const isFlooded =
+    const isFlooded = !hasOwnLimit &&
       (yield* repo.countOfRecipient(message, hashes, from, recipientMessagesPerHour)) >= recipientMessagesPerHour
     if (isFlooded) {
       return yield* publicError("RATE_LIMIT_EXCEEDED", {

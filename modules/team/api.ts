@@ -23,6 +23,7 @@ import {
   TeamSessionId
 } from "../../schemas/Ids.ts"
 import { Language, TimeZone } from "../../schemas/Languages.ts"
+import { NoticeChoice } from "../../schemas/NoticeChoice.ts"
 import { pageLimits } from "../../schemas/Page.ts"
 import { Role } from "../../schemas/Roles.ts"
 import { success } from "../../schemas/Success.ts"
@@ -193,7 +194,8 @@ const exampleAccount = {
   name: "Mara Lind",
   email: "mara@shop.example",
   language: "de",
-  time_zone: "Europe/Berlin"
+  time_zone: "Europe/Berlin",
+  notices: "mainnet"
 } as const
 
 const Account = success(Schema.Struct({
@@ -204,14 +206,16 @@ const Account = success(Schema.Struct({
   language: Schema.NullOr(Language).annotate({
     description: "In which the dashboard is shown; null: in the one that the browser asks for"
   }),
-  time_zone: Schema.NullOr(Schema.String).annotate({ description: "In which the dashboard shows times; null: UTC" })
+  time_zone: Schema.NullOr(Schema.String).annotate({ description: "In which the dashboard shows times; null: UTC" }),
+  notices: NoticeChoice
 })).annotate({ identifier: "Account", examples: [{ success: true, data: exampleAccount }] })
 
 export const AccountChange = Schema.Struct({
   language: Schema.optionalKey(Schema.NullOr(Language)),
   time_zone: Schema.optionalKey(Schema.NullOr(TimeZone)).annotate({
     description: "A name of the time zone database, such as `Europe/Berlin` or `UTC`"
-  })
+  }),
+  notices: Schema.optionalKey(NoticeChoice)
 }).annotate({ identifier: "AccountChange", examples: [{ language: "de", time_zone: "Europe/Berlin" }] })
 
 const exampleSession = {

@@ -152,11 +152,12 @@ export const accountHandlers = Operations.group(
       )
       .handle(
         "changeMe",
-        Effect.fnUntraced(function*({ payload: { language, time_zone: timeZone } }) {
+        Effect.fnUntraced(function*({ payload: { language, notices, time_zone: timeZone } }) {
           const caller = yield* requirePerson
           const choices = {
             ...(language === undefined ? {} : { language }),
-            ...(timeZone === undefined ? {} : { timeZone })
+            ...(timeZone === undefined ? {} : { timeZone }),
+            ...(notices === undefined ? {} : { notices })
           }
           return yield* answerIdempotently<PersonState, PublicError>(
             (call) => team.changePages(caller, choices, call),

@@ -27,8 +27,8 @@ export const migrations: Migrations = {
       name text NOT NULL,
       email text,
       recovery_set integer NOT NULL,
-      language text,
-      time_zone text,
+      language text, time_zone text,
+      notices text NOT NULL CHECK (notices IN ('mainnet', 'all', 'none')),
       created_at bigint NOT NULL
     )`
     yield* sql`CREATE TABLE members (

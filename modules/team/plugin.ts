@@ -19,9 +19,11 @@ import { layer, Team, TeamSessions } from "./service.ts"
 export {
   type AcceptedInvitation,
   type Acceptor,
+  type Contact,
   type Membership,
   type OpenedSession,
   type SessionAt,
+  TeamContacts,
   type TeamSession,
   TeamSessions,
   TeamSignIn

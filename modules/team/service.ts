@@ -5,8 +5,8 @@ import type { Grant } from "../../runtime/Http.ts"
 import type { MemberDirectory } from "../../runtime/Members.ts"
 import type { SignInProof } from "../../runtime/SignIns.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Network } from "../../schemas/Network.ts"
-import type { Role } from "../../schemas/Roles.ts"
+import type { Environment, Network } from "../../schemas/Network.ts"
+import type { Right, Role } from "../../schemas/Roles.ts"
 import type { IssuedChallenge } from "../identity/plugin.ts"
 import type { PageQuery } from "./repo.ts"
 import type { InvitationState, PageChoices, PasskeyState, PersonState, SessionState } from "./rules.ts"
@@ -41,7 +41,7 @@ import {
   signInByPasskey,
   signInOptions
 } from "./service/Passkeys.ts"
-import { directoryOf } from "./service/People.ts"
+import { type Contact, contactsOf, directoryOf } from "./service/People.ts"
 import {
   activeSessions,
   endSessions,
@@ -67,6 +67,7 @@ import { makeTeamContext } from "./service/TeamContext.ts"
 import { registerTextPasskeys } from "./service/TextPasskeys.ts"
 
 export type { AcceptedInvitation, Acceptor, Caller, InvitationWithToken, MemberView } from "./service/Memberships.ts"
+export type { Contact } from "./service/People.ts"
 export type { Membership, OpenedSession, SessionAt, TeamSession } from "./service/Sessions.ts"
 export type { OneTimeLink } from "./service/SignIn.ts"
 
@@ -113,6 +114,19 @@ export class TeamSignIn extends Context.Service<TeamSignIn, {
   /** A membership by an invitation; for a new person with the link that signs it in. */
   readonly accept: (token: string, acceptor: Acceptor) => Effect.Effect<AcceptedInvitation, PublicError>
 }>()("tillwire/modules/team/TeamSignIn") {}
+
+/** Members by their e-mail addresses, for messages. */
+export class TeamContacts extends Context.Service<TeamContacts, {
+  /**
+   * Members now who have a right in an environment, an address, and nothing against being told of that environment;
+   * each address once, the oldest member first.
+   */
+  readonly find: (
+    merchantId: number,
+    right: Right,
+    environment: Environment
+  ) => Effect.Effect<ReadonlyArray<Contact>>
+}>()("tillwire/modules/team/TeamContacts") {}
 
 type Page<A> = Effect.Effect<{ readonly found: ReadonlyArray<A>; readonly hasMore: boolean }>
 
@@ -247,5 +261,14 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
     }),
     loginLink: (merchantId, member) => issueLink(context, merchantId, member)
   })
-  return Context.make(TeamSessions, sessions).pipe(Context.add(TeamSignIn, signIn), Context.add(Team, team))
+  return Context.make(TeamSessions, sessions).pipe(
+    Context.add(TeamSignIn, signIn),
+    Context.add(Team, team),
+    Context.add(
+      TeamContacts,
+      TeamContacts.of({
+        find: (merchantId, right, environment) => contactsOf(context, merchantId, right, environment)
+      })
+    )
+  )
 }))

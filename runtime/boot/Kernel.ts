@@ -22,6 +22,7 @@ import * as Leases from "../Leases.ts"
 import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
+import * as Notices from "../Notices.ts"
 import * as Members from "../Members.ts"
 import * as PagePreviews from "../PagePreviews.ts"
 import * as MerchantClock from "../MerchantClock.ts"
@@ -135,7 +136,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
       )
     ),
     Layer.provideMerge(SignIns.layer),
-    Layer.provideMerge(Layer.mergeAll(Mail.layer, Screening.layer)),
+    Layer.provideMerge(Layer.mergeAll(Mail.layer, Notices.layer, Screening.layer)),
     Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )

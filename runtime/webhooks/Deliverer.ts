@@ -17,6 +17,7 @@ import { randomUUID } from "node:crypto"
 import { monotonicMillis } from "../Clock.ts"
 import type { Commit, CommittedEvent } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
+import type { Notices } from "../Notices.ts"
 import { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { initializeSeries } from "../Telemetry.ts"
@@ -345,7 +346,7 @@ const make = ({ drainMillis, sends }: DelivererOptions) =>
 export const layerWith = (options: Partial<DelivererOptions>): Layer.Layer<
   Webhooks,
   never,
-  Settings | Secrets | Commit | EventBus | SqlClient.SqlClient
+  Settings | Secrets | Commit | EventBus | Notices | SqlClient.SqlClient
 > => Layer.effect(Webhooks, make({ drainMillis: defaultDrainMillis, sends: true, ...options }))
 
 /** Deliveries of this instance. */

@@ -2,6 +2,7 @@
 import { Clock, Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { Commit, noCause, retryConflicts } from "../Commit.ts"
+import { Notices } from "../Notices.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { updateHealth } from "./CircuitBreaker.ts"
 import { endpointWrite, findEndpoint } from "./Endpoints.ts"
@@ -33,6 +34,7 @@ interface DisableCause {
 /** The writer of the health of endpoints. */
 export const makeHealthWriter = Effect.gen(function*() {
   const commit = yield* Commit
+  const notices = yield* Notices
   const sql = yield* SqlClient.SqlClient
 
   /**
@@ -46,17 +48,29 @@ export const makeHealthWriter = Effect.gen(function*() {
       if (row === undefined || row.status !== "enabled") return
       if (cause !== undefined && row.url !== cause.endpoint.url) return
       const now = yield* Clock.currentTimeMillis
+      const version = row.version + 1
       yield* commit.append({
         merchantId,
         environment: row.environment ?? anyEnvironment,
         cause: noCause,
-        writes: [endpointWrite({
-          ...row,
-          version: row.version + 1,
-          status: "disabled",
-          disabledReason: reason,
-          updatedAt: Math.floor(now / 1000)
-        })],
+        writes: [
+          endpointWrite({
+            ...row,
+            version,
+            status: "disabled",
+            disabledReason: reason,
+            updatedAt: Math.floor(now / 1000)
+          }),
+          ...yield* notices.draft({
+            id: `${endpointId}_${version}`,
+            merchantId,
+            environment: row.environment,
+            kind: "endpoint",
+            subject: endpointId,
+            type: reason,
+            amount: null
+          })
+        ],
         events: []
       })
       yield* cancelWaiting(merchantId, endpointId, cause?.id)

@@ -14,6 +14,7 @@ import * as AuditLog from "../../runtime/AuditLog.ts"
 import * as Books from "../../runtime/Books.ts"
 import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
 import * as Mail from "../../runtime/Mail.ts"
+import * as Notices from "../../runtime/Notices.ts"
 import * as Members from "../../runtime/Members.ts"
 import * as PagePreviews from "../../runtime/PagePreviews.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
@@ -136,6 +137,7 @@ export const kernel = <E>(
     Tail.layer,
     Mail.layer,
     MerchantClock.layer,
+    Notices.layer,
     Screening.layer,
     TextSigners.layer
   )

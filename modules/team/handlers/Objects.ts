@@ -34,7 +34,8 @@ export const accountObject = (person: PersonState) => ({
   name: person.name,
   email: person.email,
   language: person.language,
-  time_zone: person.timeZone
+  time_zone: person.timeZone,
+  notices: person.notices
 })
 
 export const invitationObject = (invitation: InvitationState, now: number) => ({

@@ -17,6 +17,7 @@ export const personWrite = (person: PersonState): Write => ({
     recovery_set: person.recoverySet,
     language: person.language,
     time_zone: person.timeZone,
+    notices: person.notices,
     created_at: person.createdAt
   }
 })
@@ -64,6 +65,7 @@ export interface PersonRow {
   readonly recovery_set: number
   readonly language: PersonState["language"]
   readonly time_zone: string | null
+  readonly notices: PersonState["notices"]
   readonly created_at: bigint | number
 }
 
@@ -102,6 +104,7 @@ export const personOfRow = (row: PersonRow): PersonState => ({
   recoverySet: row.recovery_set,
   language: row.language,
   timeZone: row.time_zone,
+  notices: row.notices,
   createdAt: Number(row.created_at),
   version: Number(row.version)
 })

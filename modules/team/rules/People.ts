@@ -1,5 +1,7 @@
 /** People, and what they sign in by. Pure. */
 import type { Language } from "../../../schemas/Languages.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import type { NoticeChoice } from "../../../schemas/NoticeChoice.ts"
 
 export interface PersonState {
   /** `per_<uuid>` */
@@ -13,6 +15,7 @@ export interface PersonState {
   readonly language: Language | null
   /** In which times are shown; null: UTC. */
   readonly timeZone: string | null
+  readonly notices: NoticeChoice
   readonly createdAt: number
   readonly version: number
 }
@@ -24,23 +27,29 @@ export const newPerson = (id: string, name: string, email: string | null, now: n
   recoverySet: 0,
   language: null,
   timeZone: null,
+  notices: "mainnet",
   createdAt: now,
   version: 1
 })
 
-/** What somebody chooses for the pages; what is left out stays. */
+/** What somebody chooses for its pages and messages; what is left out stays. */
 export interface PageChoices {
   readonly language?: Language | null
   readonly timeZone?: string | null
+  readonly notices?: NoticeChoice
 }
 
 /** The person with other choices; the same one where they are what it has. */
 export const choosePages = (person: PersonState, choices: PageChoices): PersonState => {
-  const { language = person.language, timeZone = person.timeZone } = choices
-  return language === person.language && timeZone === person.timeZone
+  const { language = person.language, notices = person.notices, timeZone = person.timeZone } = choices
+  return language === person.language && timeZone === person.timeZone && notices === person.notices
     ? person
-    : { ...person, language, timeZone, version: person.version + 1 }
+    : { ...person, language, timeZone, notices, version: person.version + 1 }
 }
+
+/** Whether a person is told of what happens in an environment. */
+export const wantsNotices = ({ notices }: Pick<PersonState, "notices">, environment: Environment): boolean =>
+  notices === "all" || notices === environment
 
 export const normalEmail = (email: string): string => email.trim().toLowerCase()
 

@@ -74,7 +74,7 @@ export const changePages = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const before = yield* requirePersonRow(context, person)
       const after = choosePages(before, choices)
-      const shown = ({ language, timeZone }: PersonState) => ({ language, time_zone: timeZone })
+      const shown = ({ language, notices, timeZone }: PersonState) => ({ language, time_zone: timeZone, notices })
       const entries = after === before ? [] : yield* personActWrites(context, person, {
         action: "person.update",
         subject: { object: "person", id: person },

@@ -4,10 +4,12 @@ import type { Write } from "../../../runtime/Commit.ts"
 import { type MemberDirectory, soleOwner } from "../../../runtime/Members.ts"
 import { uuidV4, uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { firstOwnerPerson } from "../../../schemas/Roles.ts"
+import type { Language } from "../../../schemas/Languages.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+import { firstOwnerPerson, type Right, roleHas } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
 import { memberWrite, personWrite } from "../repo.ts"
-import { memberOf, type MemberState, newMember, newPerson, type WaitFacts } from "../rules.ts"
+import { memberOf, type MemberState, newMember, newPerson, type WaitFacts, wantsNotices } from "../rules.ts"
 import { servesMainnet, type TeamContext } from "./TeamContext.ts"
 
 export const newPersonId = Effect.map(uuidV4, (uuid) => `per_${uuid}`)
@@ -90,3 +92,28 @@ export const directoryOf = (context: TeamContext): MemberDirectory => {
     })
   }
 }
+
+/** Where a member is written to. */
+export interface Contact {
+  readonly email: string
+  /** Null: it has chosen none. */
+  readonly language: Language | null
+}
+
+/** `TeamContacts.find`. */
+export const contactsOf = Effect.fnUntraced(function*(
+  { repo }: TeamContext,
+  merchantId: number,
+  right: Right,
+  environment: Environment
+) {
+  const members = (yield* repo.members(merchantId)).filter(({ role }) => roleHas(role, right, environment))
+  const people = new Map((yield* repo.people(members.map(({ person }) => person))).map((one) => [one.id, one]))
+  const contacts = new Map<string, Contact>()
+  for (const { person: id } of members) {
+    const person = people.get(id)
+    if (person === undefined || person.email === null || !wantsNotices(person, environment)) continue
+    if (!contacts.has(person.email)) contacts.set(person.email, { email: person.email, language: person.language })
+  }
+  return [...contacts.values()]
+})

@@ -49,6 +49,7 @@ export interface TeamSession {
   readonly language: Language | null
   /** In which the person wants to see times; null: UTC. */
   readonly timeZone: string | null
+  readonly notices: PersonState["notices"]
   readonly method: SignInMethod
   readonly signedInAt: number
   /** Until then it counts as freshly proved (modules/docs/reference/team.md#a-fresh-proof). */
@@ -73,8 +74,8 @@ export interface OpenedSession {
 
 export const sessionView = (
   { freshUntil, id, method, moneyFrom, signedInAt }: SessionState,
-  { id: person, language, name, timeZone }: PersonState
-): TeamSession => ({ id, person, name, language, timeZone, method, signedInAt, freshUntil, moneyFrom })
+  { id: person, language, name, notices, timeZone }: PersonState
+): TeamSession => ({ id, person, name, language, timeZone, notices, method, signedInAt, freshUntil, moneyFrom })
 
 /** Two new tokens, and their hashes as they are stored. */
 export const newTokens = Effect.fnUntraced(function*(context: TeamContext) {

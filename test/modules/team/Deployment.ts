@@ -16,7 +16,13 @@ import * as identityTables from "../../../modules/identity/migrations.ts"
 import { plugin as identity } from "../../../modules/identity/plugin.ts"
 import { TeamApi } from "../../../modules/team/api.ts"
 import * as teamTables from "../../../modules/team/migrations.ts"
-import { plugin as team, type TeamSession, TeamSessions, TeamSignIn } from "../../../modules/team/plugin.ts"
+import {
+  plugin as team,
+  TeamContacts,
+  type TeamSession,
+  TeamSessions,
+  TeamSignIn
+} from "../../../modules/team/plugin.ts"
 import { Team } from "../../../modules/team/service.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
@@ -72,6 +78,7 @@ export type Services =
   | Revocations
   | SqlClient.SqlClient
   | Team
+  | TeamContacts
   | TeamSessions
   | TeamSignIn
 

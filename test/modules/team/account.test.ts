@@ -5,8 +5,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { TeamSessions } from "../../../modules/team/plugin.ts"
+import { TeamContacts, TeamSessions } from "../../../modules/team/plugin.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
+import type { Environment } from "../../../schemas/Network.ts"
 import { Api } from "../../support/Api.ts"
 import {
   codeAs,
@@ -49,10 +50,49 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a person", (it) => {
           { before, after }: any
         ) => [before, after]),
         [
-          [{ language: "ar", time_zone: "Asia/Riyadh" }, { language: null, time_zone: "Asia/Riyadh" }],
-          [{ language: null, time_zone: null }, choices]
+          [
+            { language: "ar", time_zone: "Asia/Riyadh", notices: "mainnet" },
+            { language: null, time_zone: "Asia/Riyadh", notices: "mainnet" }
+          ],
+          [{ language: null, time_zone: null, notices: "mainnet" }, { ...choices, notices: "mainnet" }]
         ]
       )
+    }))
+
+  it.effect("is told by mail of what its role lets it act on, where it works now and where it wants to be told", () =>
+    Effect.gen(function*() {
+      const [merchant, stranger] = [yield* newMerchant, yield* newMerchant]
+      const owner = yield* signInByLink(merchant)
+      yield* signInByLink(stranger)
+      const told = Effect.fnUntraced(
+        function*(right: "exceptions:resolve" | "webhooks:write", environment: Environment) {
+          const contacts = yield* (yield* TeamContacts).find(merchant, right, environment)
+          return contacts.map(({ email }) => email.split("@")[0])
+        }
+      )
+      const members = new Map<string, string>()
+      for (const role of ["admin", "developer", "support", "viewer"]) {
+        const colleague = yield* newColleague(owner.session, merchant, role, `${role}@shop.example`)
+        members.set(role, colleague.member)
+        if (role === "developer") {
+          const choices = { language: "fr", notices: "all" }
+          assert.deepInclude(yield* dataAs(colleague.session, merchant, "PATCH", "/team/me", choices), choices)
+          // The same mailbox again gets one message.
+          yield* newColleague(owner.session, merchant, "developer", "Developer@shop.example")
+        }
+      }
+      assert.deepStrictEqual(yield* told("exceptions:resolve", "mainnet"), ["owner", "admin", "support"])
+      assert.deepStrictEqual(yield* told("webhooks:write", "mainnet"), ["owner", "admin", "developer"])
+      assert.deepStrictEqual(yield* told("webhooks:write", "devnet"), ["developer"])
+      yield* dataAs(owner.session, merchant, "PATCH", "/team/me", { notices: "none" })
+      yield* dataAs(owner.session, merchant, "DELETE", `/team/members/${members.get("admin")}`)
+      assert.deepStrictEqual(yield* told("exceptions:resolve", "mainnet"), ["support"])
+      assert.strictEqual(
+        yield* codeAs(owner.session, merchant, "PATCH", "/team/me", { notices: "some" }),
+        "400 VALIDATION_ERROR"
+      )
+      const others = yield* (yield* TeamContacts).find(stranger, "webhooks:write", "mainnet")
+      assert.deepStrictEqual(others, [{ email: "owner@shop.example", language: null }])
     }))
 
   it.effect("is refused a language that no page has, and a time zone that is none", () =>

@@ -8,6 +8,7 @@ import { Commit, noCause } from "../../../runtime/Commit.ts"
 import * as Tail from "../../../runtime/eventbus/Tail.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import * as Notices from "../../../runtime/Notices.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { type EndpointRow, endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchange.ts"
@@ -69,6 +70,7 @@ export const deliverer = (
 ) =>
   transport.pipe(
     Layer.provideMerge(Deliverer.layerWith({ drainMillis })),
+    Layer.provideMerge(Notices.layer),
     Layer.provideMerge(Layer.succeed(Settings, settings))
   ) as Layer.Layer<Webhooks, unknown, Layer.Success<ReturnType<typeof log>>>
 
