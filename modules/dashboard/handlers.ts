@@ -10,6 +10,7 @@ import { LocalCalls } from "../../runtime/LocalCalls.ts"
 import { PagePreviews } from "../../runtime/PagePreviews.ts"
 import { pathUrl } from "../../runtime/pages/Html.ts"
 import { Mail } from "../../runtime/Mail.ts"
+import { Notices } from "../../runtime/Notices.ts"
 import { htmlResponse } from "../../runtime/pages/HtmlResponse.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -68,6 +69,7 @@ const makeOpen = Effect.gen(function*() {
   const signIn = yield* TeamSignIn
   const localCalls = yield* LocalCalls
   const mail = yield* Mail
+  const notices = yield* Notices
   const { environments } = yield* Settings
   const previews = yield* PagePreviews
   return Effect.fnUntraced(function*(
@@ -101,6 +103,7 @@ const makeOpen = Effect.gen(function*() {
       now: yield* nowSeconds,
       may: (right) => mayDo(caller, right, environment),
       sendsMail: mail.isEnabled(),
+      sendsNotices: notices.isEnabled(),
       serves: localCalls.serves,
       passkeys: newPasskeys(signIn, session, texts),
       preview: previews.current(),

@@ -122,6 +122,25 @@ const pagesCard = (visit: Visit): Html => {
   )
 }
 
+const noticeChoices = ["mainnet", "all", "none"] as const
+
+/** Of which environments the person is told by e-mail. */
+const noticesCard = (visit: Visit): Html => {
+  const { session, texts: { account: words } } = visit
+  const chosen = sentValue(visit, "notices", session.notices)
+  return card(
+    words.notices,
+    form(
+      visit,
+      "save_notices",
+      html`<div class="stack"><p class="soft">${words.noticesText}</p>
+      <label class="f">${words.noticesOf}<select name="notices">${
+        noticeChoices.map((choice) => option(choice, words.noticeChoices[choice], chosen))
+      }</select></label><div class="row end"><button>${words.savePages}</button></div></div>`
+    )
+  )
+}
+
 const remove = (path: "passkeys" | "sessions") =>
   Effect.fnUntraced(function*(visit: Visit, sent: URLSearchParams) {
     const id = encodeURIComponent(sent.get("id") ?? "")
@@ -141,6 +160,8 @@ export const account: Page = {
     return {
       title: words.title,
       body: html`${passkeysCard(visit, passkeys.data, options)}${pagesCard(visit)}${
+        visit.sendsNotices && noticesCard(visit)
+      }${
         card(
           words.recovery,
           form(
@@ -163,6 +184,11 @@ export const account: Page = {
         language: language === "" ? null : language,
         time_zone: zone === "" || zone === "UTC" ? null : zone
       }, sent.get("form_key"))
+      return { path: "account", notice: "saved" }
+    }),
+    save_notices: Effect.fnUntraced(function*(visit, sent) {
+      const notices = sent.get("notices") ?? ""
+      yield* visit.api.send("PATCH", "/api/v1/team/me", { notices }, sent.get("form_key"))
       return { path: "account", notice: "saved" }
     }),
     remove_passkey: remove("passkeys"),

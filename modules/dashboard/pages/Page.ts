@@ -45,6 +45,8 @@ export interface Visit {
   readonly may: (right: Right) => boolean
   /** Whether the deployment sends mail. */
   readonly sendsMail: boolean
+  /** Whether people of a merchant are told by e-mail of what they must act on. */
+  readonly sendsNotices: boolean
   /** Whether a route of the API is served: a module may be left out. */
   readonly serves: (path: `/api/${string}`) => boolean
   /** An address of the same merchant and environment; `path` as in {@link Page.path}, its parameters filled in. */

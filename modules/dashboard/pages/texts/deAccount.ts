@@ -53,6 +53,11 @@ export const accountTexts: AccountTexts = {
     timeZone: "Zeitzone",
     pagesText: "Nur für Sie. Tage und Monate der Bücher sowie Exporte bleiben in UTC.",
     savePages: "Speichern",
+    notices: "Nachrichten per E-Mail",
+    noticesText:
+      "Wenn ein Fall Sie braucht oder ein Webhook-Endpunkt abgeschaltet wird, soweit Ihre Rolle es zulässt. Von jedem höchstens eine pro Stunde.",
+    noticesOf: "Benachrichtigen über",
+    noticeChoices: { mainnet: "Nur Live", all: "Live und Test", none: "Nichts" },
     recovery: "Wiederherstellungscodes",
     recoveryText:
       "Zehn Codes für den Tag, an dem alle Ihre Passkeys verloren sind. Neue machen die bisherigen ungültig.",

@@ -49,6 +49,11 @@ export const accountTexts = {
     timeZone: "Time zone",
     pagesText: "For you alone. Days and months of the books, and exports, stay in UTC.",
     savePages: "Save",
+    notices: "Messages by e-mail",
+    noticesText:
+      "When a case needs you, or a webhook endpoint is disabled, as your role allows. At most one an hour of each.",
+    noticesOf: "Tell me of",
+    noticeChoices: { mainnet: "Live only", all: "Live and Test", none: "Nothing" },
     recovery: "Recovery codes",
     recoveryText: "Ten codes for the day all your passkeys are lost. New ones end those you had.",
     makeCodes: "Make new codes",

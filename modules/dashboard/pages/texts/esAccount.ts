@@ -53,6 +53,11 @@ export const accountTexts: AccountTexts = {
     timeZone: "Zona horaria",
     pagesText: "Solo para usted. Los días y meses de los libros y las exportaciones siguen en UTC.",
     savePages: "Guardar",
+    notices: "Mensajes por correo",
+    noticesText:
+      "Cuando un caso le necesita o se desactiva un endpoint de webhook, según su rol. Como máximo uno por hora de cada tipo.",
+    noticesOf: "Avisarme de",
+    noticeChoices: { mainnet: "Solo producción", all: "Producción y prueba", none: "Nada" },
     recovery: "Códigos de recuperación",
     recoveryText:
       "Diez códigos para el día en que pierda todas sus llaves de acceso. Los nuevos dejan sin efecto los que tenía.",

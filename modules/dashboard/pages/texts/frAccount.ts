@@ -53,6 +53,11 @@ export const accountTexts: AccountTexts = {
     timeZone: "Fuseau horaire",
     pagesText: "Pour vous uniquement. Les jours et les mois des comptes, ainsi que les exports, restent en UTC.",
     savePages: "Enregistrer",
+    notices: "Messages par e-mail",
+    noticesText:
+      "Quand un cas a besoin de vous ou qu’un endpoint de webhook est désactivé, selon votre rôle. Au plus un par heure de chaque sorte.",
+    noticesOf: "M’avertir pour",
+    noticeChoices: { mainnet: "Production seulement", all: "Production et test", none: "Rien" },
     recovery: "Codes de secours",
     recoveryText:
       "Dix codes pour le jour où toutes vos clés d’accès sont perdues. De nouveaux codes mettent fin aux précédents.",

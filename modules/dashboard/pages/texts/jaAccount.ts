@@ -52,6 +52,11 @@ export const accountTexts: AccountTexts = {
     timeZone: "タイムゾーン",
     pagesText: "ご自分の表示にだけ適用されます。帳簿の日と月、エクスポートは UTC のままです。",
     savePages: "保存",
+    notices: "メールでのお知らせ",
+    noticesText:
+      "対応が必要な案件や、無効になった Webhook エンドポイントを、役割に応じてお知らせします。種類ごとに 1 時間に 1 通までです。",
+    noticesOf: "お知らせの範囲",
+    noticeChoices: { mainnet: "本番のみ", all: "本番とテスト", none: "なし" },
     recovery: "復旧コード",
     recoveryText:
       "すべてのパスキーをなくした場合に備える 10 個のコードです。新しく作ると、以前のコードは無効になります。",

@@ -52,6 +52,11 @@ export const accountTexts: AccountTexts = {
     timeZone: "Fuso horário",
     pagesText: "Somente para você. Os dias e meses dos livros e as exportações continuam em UTC.",
     savePages: "Salvar",
+    notices: "Mensagens por e-mail",
+    noticesText:
+      "Quando um caso precisa de você ou um endpoint de webhook é desativado, conforme sua função. No máximo uma por hora de cada tipo.",
+    noticesOf: "Avisar-me sobre",
+    noticeChoices: { mainnet: "Somente produção", all: "Produção e teste", none: "Nada" },
     recovery: "Códigos de recuperação",
     recoveryText:
       "Dez códigos para o dia em que todas as suas chaves de acesso se perderem. Códigos novos encerram os anteriores.",
