@@ -3,14 +3,17 @@
  * Method: the service as it is started, its pages asked for as a browser without a script does.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
+import { RpcClient } from "effect/rpc"
 import { randomUUID } from "node:crypto"
 import { brotliCompressSync } from "node:zlib"
 import { languages } from "../../modules/checkout/pages/Languages.ts"
 import { hasReceipt, receiptSeconds } from "../../modules/checkout/rules/Receipts.ts"
+import { ExceptionsRpc } from "../../modules/exceptions/rpc.ts"
+import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
-import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { configOf, rpcToken, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
 /** Bytes of the page, compressed, at most: it is the whole first view. */
@@ -74,13 +77,19 @@ const invoiceAfter = Effect.fnUntraced(function*(...actions: ReadonlyArray<strin
     const { data } = assertStatus(200, yield* service.call(path, { headers, body: { action } }))
     payments.push(data.invoice_payment)
   }
+  return { id: made.invoice_id as string, session: made, payments, ...yield* openPage(made) }
+})
+
+/** The payment page, and the link to the receipt that it shows. */
+const openPage = Effect.fnUntraced(function*(made: { readonly invoice_id: string; readonly payment_url: string }) {
+  const { service } = yield* Deployed
   const { search } = new URL(made.payment_url)
   const page = yield* ask(`/pay/${made.invoice_id}${search}&c=1`)
   assert.strictEqual(page.status, 200, page.text)
   const link = /href="([^"]*\/receipt\?t=[^"]*)"/.exec(page.text)?.[1] ?? null
   const token = link === null ? "" : new URL(link).searchParams.get("t")!
   if (token !== "") service.guard(token)
-  return { id: made.invoice_id as string, session: made, page, payments, link, token }
+  return { page, link, token }
 })
 
 layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a receipt", (it) => {
@@ -125,6 +134,43 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
       for (const { payer_tx_hash: hash } of twice.payments) assert.include(text, `data-whole="${hash}"`)
       assert.strictEqual(text.match(/You paid/g)?.length, 2)
     }), 60_000)
+
+  it.effect(
+    "names no address for money that had come to another one, and that a person gave to the invoice",
+    () =>
+      Effect.gen(function*() {
+        const { service } = yield* Deployed
+        const address = "To the address"
+        const usual = yield* invoiceAfter("pay")
+        assert.include((yield* ask(usual.link!)).text, address)
+
+        yield* invoiceAfter("unmatched")
+        const assigned = yield* Effect.gen(function*() {
+          const operator = yield* RpcClient.make(ExceptionsRpc)
+          const { exceptions: [open] } = yield* operator["exceptions.list"]({ environment: "devnet", status: "open" })
+          // Which has an address of its own on that network, and was paid nothing there.
+          const other = yield* invoiceAfter("unmatched")
+          assert.isNull(other.link)
+          yield* operator["exceptions.resolve"]({
+            exception_id: open!.id,
+            action: "assign",
+            invoice_id: other.id as never,
+            actor: "back-office"
+          })
+          return other
+        }).pipe(
+          Effect.scoped,
+          Effect.provide(
+            InternalRpc.layer({ url: `http://127.0.0.1:${service.ports.rpc}`, token: Redacted.make(rpcToken) })
+          )
+        )
+        const { link } = yield* openPage(assigned.session)
+        const { text } = yield* ask(link!)
+        for (const fact of ["25.00 USDC", "Base", "data-whole=\"0x", assigned.id]) assert.include(text, fact)
+        assert.notInclude(text, address)
+      }),
+    60_000
+  )
 
   it.effect("is opened by no other token, and its token opens nothing else", () =>
     Effect.gen(function*() {
