@@ -9,10 +9,19 @@ import { Context, Effect, Layer } from "effect"
 import { execFileSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import { type MailServer, makeMailServer } from "../fixtures/mailServer.ts"
 import { emptyDatabase } from "../support/Database.ts"
 import { recordLoadedFiles } from "../support/LoadedFiles.ts"
 import { makeReceiver } from "../support/Receiver.ts"
-import { configOf, exchange, prices, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import {
+  configOf,
+  exchange,
+  prices,
+  type Service,
+  startService,
+  temporaryDirectory,
+  until
+} from "../support/Service.ts"
 import {
   assertEvents,
   assertStatus,
@@ -56,6 +65,7 @@ const outsidePlugin = `
 class Bundle extends Context.Service<Bundle, {
   readonly service: Service
   readonly receiver: Effect.Success<ReturnType<typeof makeReceiver>>
+  readonly mailServer: MailServer
   /** Files of the bundle that were loaded so far, below its folder. */
   readonly loadedFiles: () => ReadonlyArray<string>
 }>()("test/Bundle") {
@@ -71,6 +81,7 @@ class Bundle extends Context.Service<Bundle, {
       writeFileSync(join(directory, "node_modules/effect/index.js"), "throw new Error('the effect of the plugin')")
       const database = yield* emptyDatabase
       const receiver = yield* makeReceiver()
+      const mailServer = yield* makeMailServer({ tls: "none" })
       const config = configOf({
         database: database.url,
         receivers: [receiver.host],
@@ -81,12 +92,20 @@ class Bundle extends Context.Service<Bundle, {
         program: join(folder, "main.js"),
         config: {
           ...config,
-          modules: [...config.modules, { use: "docs" }],
+          modules: [
+            ...config.modules,
+            { use: "docs" },
+            { use: "mail" },
+            {
+              use: "mail/smtp",
+              options: { host: "localhost", port: mailServer.port, tls: "none", from: "pay@shop.example" }
+            }
+          ],
           prices: [{ use: "./outside.mjs", options: { url: receiver.url("/prices"), prices } }]
         },
         environment: loaded.environment
       })
-      return { service, receiver, loadedFiles: () => loaded.below(folder) }
+      return { service, receiver, mailServer, loadedFiles: () => loaded.below(folder) }
     })
   )
 }
@@ -106,8 +125,8 @@ layer(Bundle.layer, { excludeTestServices: true, timeout: "90 seconds" })("the b
       ) assert.isTrue(loaded.has(file), `${file} is loaded`)
       const others = [...loaded].filter((file) =>
         /^modules\/(?:chains\/(?!simulated)|prices\/|transports\/(?!https)|tokensources\/(?!bundled))/.test(file) ||
-        /^modules\/.*\/drivers\/(?!simulated)/.test(file) ||
-        /^chunks\/(?:ton-|marked|cborg|httpApi)/.test(file)
+        /^modules\/.*\/drivers\/(?!simulated|smtp)/.test(file) ||
+        /^chunks\/(?:ton-|marked|cborg|httpApi|nodemailer)/.test(file)
       )
       assert.deepStrictEqual(others, [])
     }))
@@ -129,6 +148,23 @@ layer(Bundle.layer, { excludeTestServices: true, timeout: "90 seconds" })("the b
         })
       )
       yield* assertEvents(shop, invoice, heard, ["invoice.created", ...transferTypes("invoice.paid")])
+    }))
+
+  it.effect("sends a message by its own copy of the library, which is loaded at the first one", () =>
+    Effect.gen(function*() {
+      const { loadedFiles, mailServer, service } = yield* Bundle
+      const { merchant_key: key } = yield* service.keys
+      const headers = { "x-api-key": key, "idempotency-key": "message" }
+      const made = assertStatus(200, yield* service.call("/api/v1/invoices", { headers, body: { amount_usd: 5 } }))
+      const session = { "x-session-token": made.session_token, "x-signature": made.signature }
+      const body = { email: "jane@mail.example" }
+      assertStatus(200, yield* service.call("/api/v1/payments/customer-email", { headers: session, body }))
+      const path = `/api/v1/devnet/invoices/${made.invoice_id}/simulate`
+      assertStatus(200, yield* service.call(path, { headers: { "x-api-key": key }, body: { action: "pay" } }))
+      const taken = yield* until("a receipt arrives", Effect.sync(() => mailServer.taken), (all) => all.length > 0)
+      assert.deepStrictEqual(taken.map(({ to }) => to), [["jane@mail.example"]])
+      assert.include(taken[0]!.text, made.invoice_id)
+      assert.include(loadedFiles(), "chunks/nodemailer.js")
     }))
 
   it.effect("serves the files that came with it", () =>
