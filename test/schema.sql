@@ -1089,6 +1089,51 @@ CREATE INDEX mail_messages_by_recipient ON public.mail_messages USING btree (mer
 
 CREATE INDEX mail_messages_due ON public.mail_messages USING btree (due_at) WHERE (due_at IS NOT NULL);
 
+-- modules/notices
+
+CREATE TABLE notice_groups (
+  merchant_id integer NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  version bigint NOT NULL,
+  sent_at bigint NOT NULL,
+  CONSTRAINT notice_groups_pkey PRIMARY KEY (merchant_id, environment, kind)
+);
+
+CREATE TABLE notice_networks (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  condition text NOT NULL,
+  since bigint NOT NULL,
+  is_told boolean NOT NULL,
+  CONSTRAINT notice_networks_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE notices (
+  merchant_id integer NOT NULL,
+  id text NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  kind text NOT NULL,
+  subject text NOT NULL,
+  type text NOT NULL,
+  amount bigint,
+  count integer NOT NULL,
+  created_at bigint NOT NULL,
+  due_at bigint,
+  CONSTRAINT notices_count_check CHECK ((count >= 1)),
+  CONSTRAINT notices_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT notices_kind_check CHECK ((kind = ANY (ARRAY['exception'::text, 'endpoint'::text, 'network'::text]))),
+  CONSTRAINT notices_pkey PRIMARY KEY (merchant_id, id)
+);
+
+CREATE INDEX notices_by_age ON public.notices USING btree (created_at);
+
+CREATE INDEX notices_due ON public.notices USING btree (due_at) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX notices_waiting ON public.notices USING btree (merchant_id, environment, kind, created_at, id) WHERE (due_at IS NOT NULL);
+
 -- modules/payments
 
 CREATE TABLE payor_contacts (
@@ -1518,7 +1563,9 @@ CREATE TABLE people (
   recovery_set integer NOT NULL,
   language text,
   time_zone text,
+  notices text NOT NULL,
   created_at bigint NOT NULL,
+  CONSTRAINT people_notices_check CHECK ((notices = ANY (ARRAY['mainnet'::text, 'all'::text, 'none'::text]))),
   CONSTRAINT people_pkey PRIMARY KEY (id)
 );
 

@@ -3234,7 +3234,8 @@ export interface components {
          *         "name": "Mara Lind",
          *         "email": "mara@shop.example",
          *         "language": "de",
-         *         "time_zone": "Europe/Berlin"
+         *         "time_zone": "Europe/Berlin",
+         *         "notices": "mainnet"
          *       }
          *     }
          */
@@ -3252,6 +3253,11 @@ export interface components {
                 language: ("en" | "es" | "de" | "fr" | "pt-BR" | "ja" | "zh-Hans" | "ar") | null;
                 /** @description In which the dashboard shows times; null: UTC */
                 time_zone: string | null;
+                /**
+                 * @description Of which environments the person is told by e-mail what its role lets it act on: `mainnet`, where nothing was chosen, `all`, or `none`
+                 * @enum {string}
+                 */
+                notices: "mainnet" | "all" | "none";
             };
         };
         /**
@@ -3264,6 +3270,11 @@ export interface components {
             language?: ("en" | "es" | "de" | "fr" | "pt-BR" | "ja" | "zh-Hans" | "ar") | null;
             /** @description A name of the time zone database, such as `Europe/Berlin` or `UTC` */
             time_zone?: string | null;
+            /**
+             * @description Of which environments the person is told by e-mail what its role lets it act on: `mainnet`, where nothing was chosen, `all`, or `none`
+             * @enum {string}
+             */
+            notices?: "mainnet" | "all" | "none";
         };
         /**
          * @example {
@@ -16491,7 +16502,8 @@ export interface operations {
                      *         "name": "Mara Lind",
                      *         "email": "mara@shop.example",
                      *         "language": "de",
-                     *         "time_zone": "Europe/Berlin"
+                     *         "time_zone": "Europe/Berlin",
+                     *         "notices": "mainnet"
                      *       }
                      *     }
                      */
@@ -16619,7 +16631,8 @@ export interface operations {
                      *         "name": "Mara Lind",
                      *         "email": "mara@shop.example",
                      *         "language": "de",
-                     *         "time_zone": "Europe/Berlin"
+                     *         "time_zone": "Europe/Berlin",
+                     *         "notices": "mainnet"
                      *       }
                      *     }
                      */
