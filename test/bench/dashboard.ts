@@ -71,11 +71,10 @@ const addressOf = ({ merchant }: Shown, path: string) => `/dashboard/${merchant}
 const headOf = ({ cookies }: Shown) => `cookie: ${cookies}\r\n`
 
 /** A little trade, so that each table has a row as the service writes it. */
-const trade = (deployment: Tillwire.Deployment, sink: Sink) => (service: Service, key: string): Effect.Effect<Shown> =>
+const trade = (sink: Sink) => (service: Service, key: string): Effect.Effect<Shown> =>
   Effect.gen(function*() {
     const { merchant_id: merchant } = yield* service.keys
-    const { directory } = deployment
-    const visitor = makeVisitor({ service, directory, merchant, origin: new URL(service.url).origin })
+    const visitor = makeVisitor({ service, merchant, origin: new URL(service.url).origin })
     let called = 0
     const call = (path: string, body: object) =>
       Effect.map(
@@ -280,7 +279,7 @@ export const dashboard = ({ progress, rounds, server }: Bench): Effect.Effect<Re
     const sink = yield* makeSink
     const first = Math.floor(Date.now() / 1000 / 86_400) * 86_400 + 86_400 - spanSeconds
     const traded = yield* Tillwire.deploy(server, "dashboard_trade", { receivers: [sink.host] })
-    const shown = yield* Tillwire.prepare(traded, trade(traded, sink))
+    const shown = yield* Tillwire.prepare(traded, trade(sink))
     const sides = {} as Record<Size, DashboardSide>
     for (const size of sizeNames) {
       progress(`dashboard: making ${sizes[size]} invoices`)

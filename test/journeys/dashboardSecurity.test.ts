@@ -20,7 +20,6 @@ const hostile = "\"'><img src=x onerror=alert(1)>"
 
 interface Town {
   readonly service: Service
-  readonly directory: string
   readonly receiver: Receiver
   readonly merchant: number
   readonly key: string
@@ -39,15 +38,15 @@ const town = Layer.effect(
     const service = yield* startService({ directory, config })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
     const [other] = yield* makeMerchants(service, 1)
-    return TheTown.of({ service, directory, receiver, merchant, key, other: other!.id })
+    return TheTown.of({ service, receiver, merchant, key, other: other!.id })
   })
 )
 
 /** What the owner of a merchant does with its pages. */
 const visitorOf = Effect.fnUntraced(function*(merchant: number) {
-  const { directory, service } = yield* TheTown
+  const { service } = yield* TheTown
   const origin = new URL(service.url).origin
-  const visitor = makeVisitor({ service, directory, merchant, origin })
+  const visitor = makeVisitor({ service, merchant, origin })
   return { ...visitor, origin, owner: yield* visitor.signIn() }
 })
 
@@ -218,9 +217,9 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
     "give a new session to whoever signs in, and nothing to who laid a cookie ready",
     () =>
       Effect.gen(function*() {
-        const { directory, merchant, service } = yield* TheTown
+        const { merchant, service } = yield* TheTown
         const { origin, owner, see } = yield* visitorOf(merchant)
-        const url = yield* loginLink({ service, directory, merchant })
+        const url = yield* loginLink({ service, merchant })
         const post = (cookie: string, token: string) =>
           service.call("/dashboard/signin/link", {
             method: "POST",
@@ -241,7 +240,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         assert.strictEqual((yield* see(given.join("; "), "")).status, 200)
         const second = yield* post(
           owner,
-          new URL(yield* loginLink({ service, directory, merchant })).hash.slice("#t=".length)
+          new URL(yield* loginLink({ service, merchant })).hash.slice("#t=".length)
         )
         const tokens = [second.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]!)
         for (const token of tokens) assert.notInclude(owner, token, "an earlier session is not raised")

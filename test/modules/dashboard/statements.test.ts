@@ -99,7 +99,7 @@ it.live(
         }
       })
       const { merchant_id: merchant, merchant_key: key } = yield* service.keys
-      const visitor = makeVisitor({ service, directory, merchant, origin: new URL(service.url).origin })
+      const visitor = makeVisitor({ service, merchant, origin: new URL(service.url).origin })
       const cookies = yield* visitor.signIn()
       const call = (path: string, body: object) =>
         Effect.map(

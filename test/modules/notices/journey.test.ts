@@ -80,7 +80,7 @@ const town = Layer.effect(
     }
     const service = yield* startService({ directory, config })
     const { merchant_id: merchant, merchant_key: key } = yield* service.keys
-    const link = yield* loginLink({ service, directory, merchant })
+    const link = yield* loginLink({ service, merchant })
     return Town.of({
       service,
       server,
