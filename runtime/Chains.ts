@@ -8,7 +8,7 @@ import type { Write } from "./Commit.ts"
 import type { Environment, Family, Network, RequiredDepth } from "../schemas/Network.ts"
 import type { BaseUnits, UsdMillis } from "../schemas/Money.ts"
 import type { Token, TokenType } from "../schemas/Token.ts"
-import type { WalletKind } from "../schemas/Wallet.ts"
+import type { ForwarderProof, WalletKind } from "../schemas/Wallet.ts"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { BlockPoint, ChainPoint } from "./chains/Points.ts"
 import type { DriverError } from "./chains/DriverError.ts"
@@ -771,6 +771,12 @@ export class Chains extends Context.Service<Chains, {
     owner: Omit<WalletOwner, "merchantId">,
     payee: string
   ) => Effect.Effect<ReadonlyMap<Network, ForwarderFacts | null>>
+  /**
+   * What shows that an address, in the form `readAddress` gives, pays to the payee of a `forwarder` wallet that the
+   * owner ever set. Null: no invoice was given it, or it is another's, or an address of another kind of wallet. Three
+   * small queries.
+   */
+  readonly forwarderProof: (owner: WalletOwner, address: string) => Effect.Effect<ForwarderProof | null>
   /**
    * {@link ChainDriver.verifyWallet} of a driver of the family and environment; null: nothing speaks against the
    * wallet, or there is nothing to ask. `NETWORK_DEGRADED` where the chain does not answer in 10 s.

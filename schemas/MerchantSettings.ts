@@ -71,6 +71,11 @@ const brandingFields = {
   default_locale: Locale,
   allow_restart: Schema.Boolean.annotate({
     description: "Whether the payment page of an expired invoice offers to begin anew."
+  }),
+  show_payee_proof: Schema.Boolean.annotate({
+    description:
+      "Whether the payment page shows that an address of a wallet of kind `forwarder` pays to your payee. It names the " +
+      "payee to every payor."
   })
 }
 
@@ -199,7 +204,8 @@ export const MerchantSettings = Schema.Struct({
       support_email: null,
       frame_ancestors: [],
       default_locale: "en",
-      allow_restart: false
+      allow_restart: false,
+      show_payee_proof: false
     },
     pending_change: null
   }]

@@ -2,6 +2,7 @@
 import { descriptorOf, type Network } from "../../schemas/Network.ts"
 import { isCounted } from "../../schemas/Payment.ts"
 import { paymentLinkOf } from "../../schemas/PaymentLink.ts"
+import type { ForwarderProof } from "../../schemas/Wallet.ts"
 import type { Decision } from "./rules/Decisions.ts"
 import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
@@ -105,6 +106,8 @@ export interface View {
   /** Whether several ways are left to choose from, so that "use another currency" leads somewhere. */
   readonly canChange: boolean
   readonly allowRestart: boolean
+  /** What shows whom the address pays, where the merchant wants it shown and can show it; else null. */
+  readonly payeeProof: ForwarderProof | null
   /** What the merchant has decided about what came. */
   readonly decisions: ReadonlyArray<Decision>
   /** Where "return" leads: the merchant's address with `invoice_id` and `status`; null: nowhere. */

@@ -10,6 +10,7 @@ import { Secrets } from "../../runtime/Secrets.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Branding } from "../../schemas/MerchantSettings.ts"
+import { familyOf } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { type Aggregate, Invoices, isPayable, newestFirst, type WithLastEvent } from "../invoices/plugin.ts"
 import { explorerUrl, PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
@@ -152,6 +153,16 @@ export class Checkout extends Context.Service<Checkout, {
           address?.network,
           ...payments.filter(({ status }) => status === "pending").map(({ network }) => network)
         ])
+        const payeeProof = address === null || !pageBranding.show_payee_proof
+          ? null
+          : yield* chains.forwarderProof(
+            {
+              merchantId: invoice.merchantId,
+              environment: invoice.environment,
+              family: familyOf(address.network)
+            },
+            address.temp_address
+          )
         const socket = screen === "canceled" ? null : address?.ws_connection ?? (yield* payorApi.ticket(invoice))
         const pageView: View = {
           screen,
@@ -177,6 +188,7 @@ export class Checkout extends Context.Service<Checkout, {
                 })
             ),
           allowRestart: canRestart(current, pageBranding.allow_restart, now),
+          payeeProof,
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
           receiptUrl: receipts.urlOf(current, now),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)

@@ -37,7 +37,8 @@ const defaultBranding: Omit<Branding, "name"> = {
   support_email: null,
   frame_ancestors: [],
   default_locale: "en",
-  allow_restart: false
+  allow_restart: false,
+  show_payee_proof: false
 }
 
 /** What a merchant chose in one environment; what is absent follows the default. */

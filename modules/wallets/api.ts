@@ -176,7 +176,9 @@ export class WalletsGroup extends HttpApiGroup.make("wallets").add(
     error: errors("flat", "INVALID_ENVIRONMENT", "VALIDATION_ERROR", "NOT_FOUND", ...commonErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "Show that an address pays to your payee",
-    description: "For your books, or for a payor who asks: it names your payee, so it is not shown to payors by itself."
+    description:
+      "For your books, or for a payor who asks. It names your payee, so payors see it on the payment page only where " +
+      "`branding.show_payee_proof` says so."
   })),
   HttpApiEndpoint.post("confirmRecovery", "/:family/recovery/confirm", {
     params: { family: Family },

@@ -1,12 +1,14 @@
 /**
  * Whether what comes to a `forwarder` wallet could be collected on a network: its contract must be there, and its payee
  * too where that is one. Money that is sent where they are not is safe and cannot be moved, so nobody is offered that.
+ * And what shows that an address pays to the payee.
  */
 import { Cache, Effect, type Exit } from "effect"
-import { familyOf, type Network } from "../../schemas/Network.ts"
+import { familyOf, familyRecord, type Network, networks } from "../../schemas/Network.ts"
 import type { ChainDriver, Chains, ForwarderFacts, ReceivingObstacle } from "../Chains.ts"
 import { cursorId } from "./ChainsRepo.ts"
 import { driverOf, driversOf, type JournalContext } from "./JournalContext.ts"
+import { walletReceiver } from "./ReceivingWallets.ts"
 
 /** What networks say of one payee; null: they have no such wallets, or could not be asked. */
 export type FactsByNetwork = ReadonlyMap<Network, ForwarderFacts | null>
@@ -101,3 +103,21 @@ export const obstacleTo = (journal: JournalContext): Chains["Service"]["obstacle
     return obstacleOf(facts, network, isCoin, record.isPayeeContract)
   })
 }
+
+/** `Chains.forwarderProof`. */
+export const forwarderProof = (journal: JournalContext): Chains["Service"]["forwarderProof"] =>
+  Effect.fnUntraced(function*({ environment, family, merchantId }, address) {
+    const network = networks.find((each) => familyOf(each) === family)!
+    const receiver = yield* walletReceiver(journal)(network, environment, familyRecord(family).accountKey(address))
+    if (receiver?.merchantId !== merchantId) return null
+    const { fingerprint, walletIndex } = receiver
+    const record = yield* journal.merchantWallets.current()?.withFingerprint(fingerprint) ?? Effect.succeed(null)
+    const forwarder = record?.wallet._tag === "IndexedWallet" ? record.wallet.forwarder : undefined
+    return forwarder === undefined ? null : {
+      address,
+      payee: forwarder.payee,
+      salt: forwarder.saltOf(walletIndex),
+      collector: forwarder.collector,
+      init_code_hash: forwarder.initCodeHash
+    }
+  })

@@ -22,7 +22,7 @@ import { reconcile } from "./BalanceComparisons.ts"
 import { chainsAhead, coverage, register, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
-import { forwarderFacts, makeForwarderFacts, obstacleTo } from "./ForwarderFacts.ts"
+import { forwarderFacts, forwarderProof, makeForwarderFacts, obstacleTo } from "./ForwarderFacts.ts"
 import { dispatchTransfers } from "./TransferDispatcher.ts"
 import { driverOf, followerOf, type JournalContext, type OutageCheck } from "./JournalContext.ts"
 import {
@@ -111,6 +111,7 @@ const make = Effect.gen(function*() {
     verifyWallet: verifyWallet(journal),
     obstacleTo: obstacleTo(journal),
     forwarderFacts: forwarderFacts(journal),
+    forwarderProof: forwarderProof(journal),
     walletUse: walletUse(journal),
     addressesLeft: journal.targets.remaining,
     claimWallet: claimWallet(journal),

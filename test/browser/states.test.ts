@@ -74,6 +74,14 @@ const strained = viewOf({
   token: { id: 1, symbol: "USDC", network: "base", stable: false }
 })
 
+const payeeProof = {
+  address: strained.address!.temp_address,
+  payee: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+  salt: `0x${"0f1e2d3c4b5a6978".repeat(4)}`,
+  collector: "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+  init_code_hash: `0x${"d4af28e8f1a06470".repeat(4)}`
+}
+
 /** As many payments as are listed, all too late, and an address that was none. */
 const lateOften = viewOf({
   details: detailsOf("expired", 0, Array.from({ length: 20 }, () => paymentOf("rejected", 25_000)), {
@@ -150,6 +158,24 @@ describe("a payment page at its limits", () => {
           await page.locator("summary").last().click()
           assert.include(await page.textContent("#state"), texts.networkDegraded(isolate(texts, "Base")))
           await checkPage(page, `strained ${texts.locale}`, looks)
+        }
+      })
+      assert.deepStrictEqual(complaints, [])
+    }).pipe(Effect.scoped))
+
+  it.live("passes every check with the proof of the payee, whose values are whole on a narrow phone", () =>
+    Effect.gen(function*() {
+      const { complaints, page } = yield* opened()
+      yield* Effect.promise(async () => {
+        for (const [texts, looks] of both) {
+          await showView(page, { ...strained, payeeProof }, texts)
+          assert.isFalse(await page.locator("#payee .value").first().isVisible(), "it is folded until a payor asks")
+          await page.locator("#payee summary").click()
+          for (const value of [payeeProof.payee, payeeProof.salt, payeeProof.collector, payeeProof.init_code_hash]) {
+            assert.include(await page.locator("#payee").innerText(), value.slice(-4))
+            assert.strictEqual(await page.locator(`#payee [data-copy="${value}"]`).count(), 1)
+          }
+          await checkPage(page, `payee ${texts.locale}`, looks)
         }
       })
       assert.deepStrictEqual(complaints, [])

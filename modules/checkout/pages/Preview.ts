@@ -213,6 +213,7 @@ const viewOf = (screen: Screen, request: PreviewRequest, now: number): View => {
     currency: null,
     canChange: true,
     allowRestart: request.merchant.allowRestart,
+    payeeProof: null,
     decisions: [],
     returnUrl: "https://shop.example",
     receiptUrl: null,

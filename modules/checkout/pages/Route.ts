@@ -3,7 +3,7 @@ import { descriptorOf } from "../../../schemas/Network.ts"
 import { priceState, type View } from "../rules.ts"
 import { plainTokens, tokens } from "../../../runtime/pages/Amounts.ts"
 import { attribute, type Html, html, walletUrl } from "../../../runtime/pages/Html.ts"
-import { isolate, shorten } from "./Names.ts"
+import { isolate, merchantOf, shorten } from "./Names.ts"
 import { addressField, button, field, form, mutedText, note, pageUrl } from "./Elements.ts"
 import { browserWallets } from "./BrowserWallets.ts"
 import { qr } from "../../../runtime/pages/Qr.ts"
@@ -71,6 +71,26 @@ const addressParts = ({ address, network, texts }: Panel): Html =>
 const warning = ({ network, symbol, texts }: Panel): Html =>
   note("warn", joinSentences(texts, texts.sendOnly(symbol, network), texts.otherwiseLost))
 
+/** How an address is computed, in the names of the values below it and of the API. */
+const addressFormula = "keccak256(0xff, collector, keccak256(abi.encode(payee, salt)), init_code_hash)"
+
+/**
+ * Whom the address pays, and the values that show it: a payor computes the address again without this service. The
+ * names are those of the API in every language, because the formula has them.
+ */
+const payeeProof = (view: View, texts: Texts): Html | false => {
+  const proof = view.payeeProof
+  if (proof === null || proof.address !== view.address?.temp_address) return false
+  const value = (name: "salt" | "collector" | "init_code_hash") =>
+    field(texts, name, proof[name], proof[name], { kind: "field long" })
+  return html`<details id="payee" class="box"><summary>${texts.payeeTitle}</summary>
+    <div class="fields"><p>${texts.payee(isolate(texts, merchantOf(view)))}</p>${
+    addressField(texts, "payee", proof.payee)
+  }${mutedText(texts.payeeCheck)}<p class="value">${addressFormula}</p>${value("collector")}${value("salt")}${
+    value("init_code_hash")
+  }</div></details>`
+}
+
 /** There is no price now: the address stays, and one action asks for another price. */
 const unpricedPanel = (panel: Panel, price: "ended" | "none"): Html => {
   const { texts, view } = panel
@@ -111,5 +131,5 @@ export const route = (view: View, texts: Texts): Html | false => {
   const body = price === "held" && amount !== null
     ? pricedPanel(panel, amount)
     : unpricedPanel(panel, price === "ended" ? "ended" : "none")
-  return html`<div class="way route">${body}${changeLink(view, texts)}</div>`
+  return html`<div class="way route">${body}${payeeProof(view, texts)}${changeLink(view, texts)}</div>`
 }

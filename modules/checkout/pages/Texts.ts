@@ -74,6 +74,9 @@ export interface Texts {
   readonly memoFromExchange: string
   readonly sendOnly: (token: string, network: string) => string
   readonly otherwiseLost: string
+  readonly payeeTitle: string
+  readonly payee: (merchant: string) => string
+  readonly payeeCheck: string
   readonly openInWallet: string
   readonly walletList: string
   readonly walletPay: (wallet: string) => string

@@ -112,31 +112,22 @@ export const recoveriesOf = Effect.fnUntraced(function*(
 
 /** What shows that an address which an owner's invoice was given pays to the payee. */
 export const proofOf = Effect.fnUntraced(function*(
-  services: Pick<ForwarderServices, "chains" | "reader" | "repo">,
-  { environment, family, merchantId }: WalletOwner,
+  services: Pick<ForwarderServices, "chains">,
+  owner: WalletOwner,
   text: string
 ): Effect.fn.Return<ForwarderProof, PublicError> {
-  const network = networks.find((each) => familyOf(each) === family)!
-  const address = readAddress(network, environment, text.trim())
+  const network = networks.find((each) => familyOf(each) === owner.family)!
+  const address = readAddress(network, owner.environment, text.trim())
   if (address === null) {
     return yield* publicError("VALIDATION_ERROR", {
       message: "address: this is not an address of the family with a right checksum",
       param: "address"
     })
   }
-  const notFound = publicError("NOT_FOUND", { message: "No invoice of yours was given this address of a forwarder" })
-  const receiver = yield* services.chains.walletReceiver(network, environment, familyRecord(family).accountKey(address))
-  if (receiver?.merchantId !== merchantId) return yield* notFound
-  const record = yield* services.repo.value(receiver.fingerprint)
-  const forwarder = record === null ? null : forwarderIn(yield* readValue(services, record))
-  if (forwarder === null) return yield* notFound
-  return {
-    address,
-    payee: forwarder.payee,
-    salt: forwarder.saltOf(receiver.walletIndex),
-    collector: forwarder.collector,
-    init_code_hash: forwarder.initCodeHash
-  }
+  const proof = yield* services.chains.forwarderProof(owner, address)
+  return proof ?? (yield* publicError("NOT_FOUND", {
+    message: "No invoice of yours was given this address of a forwarder"
+  }))
 })
 
 /**

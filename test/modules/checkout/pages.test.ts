@@ -41,6 +41,16 @@ import {
   views
 } from "../../fixtures/paymentViews.ts"
 
+/** Hashes are random: they compress worst. */
+const hash = (of: string) => `0x${createHash("sha256").update(of).digest("hex")}`
+const proof = {
+  address: receiver,
+  payee: "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+  salt: hash("salt"),
+  collector: "0x7A8c3658258FE04EE067A7D8FC74CE54DA169dAC",
+  init_code_hash: hash("code")
+}
+
 const assets = { script: "/assets/pay.0123456789abcdef.js", style: { css }, languages }
 const pageOf = (view: View, texts: Texts = en) => page(view, texts, assets)
 const screens = Object.keys(views) as ReadonlyArray<Screen>
@@ -664,6 +674,14 @@ describe("the first view", () => {
     for (const texts of languages) {
       for (const screen of screens) {
         assert.isAtMost(brotli(pageOf(views[screen], texts)), 8_192, `${screen} ${texts.locale}`)
+      }
+    }
+  })
+
+  it("fits with the proof of the payee", () => {
+    for (const texts of languages) {
+      for (const isPhone of [false, true]) {
+        assert.isAtMost(brotli(pageOf({ ...views.waiting, payeeProof: proof, isPhone }, texts)), 8_192, texts.locale)
       }
     }
   })

@@ -80,7 +80,8 @@ const defaults = {
     support_email: null,
     frame_ancestors: [],
     default_locale: "en",
-    allow_restart: false
+    allow_restart: false,
+    show_payee_proof: false
   }
 }
 
@@ -131,7 +132,8 @@ const look = {
     Schema.isMaxLength(3)
   ),
   default_locale: Schema.Literals(["de", "pt-BR"]),
-  allow_restart: Schema.Boolean
+  allow_restart: Schema.Boolean,
+  show_payee_proof: Schema.Boolean
 }
 const Look = Schema.Struct({
   name: Schema.optionalKey(Schema.NullOr(look.name)),
@@ -140,7 +142,8 @@ const Look = Schema.Struct({
   support_email: Schema.optionalKey(Schema.NullOr(look.support_email)),
   frame_ancestors: Schema.optionalKey(Schema.NullOr(look.frame_ancestors)),
   default_locale: Schema.optionalKey(Schema.NullOr(look.default_locale)),
-  allow_restart: Schema.optionalKey(Schema.NullOr(look.allow_restart))
+  allow_restart: Schema.optionalKey(Schema.NullOr(look.allow_restart)),
+  show_payee_proof: Schema.optionalKey(Schema.NullOr(look.show_payee_proof))
 })
 /** No key changes how much may be paid out: a test of its own tells so. */
 const { payout_limit_batch: _batch, payout_limit_day: _day, ...keyFields } = MerchantSettingsChange.fields
@@ -306,6 +309,7 @@ layer(served)("merchant settings", (it) => {
         [{ branding: { support_email: "nobody" } }, "branding.support_email"],
         [{ branding: { default_locale: "english language" } }, "branding.default_locale"],
         [{ branding: { allow_restart: "yes" } }, "branding.allow_restart"],
+        [{ branding: { show_payee_proof: "yes" } }, "branding.show_payee_proof"],
         ...[
           "http://shop.example/l.png",
           "https://u:p@shop.example/",

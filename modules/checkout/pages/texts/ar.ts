@@ -88,6 +88,10 @@ export const ar: Texts = {
   memoFromExchange: "لا يُنصح بالدفع من منصة تداول إلا إذا أمكن إدخال هذه المذكرة فيها.",
   sendOnly: (token, network) => `يُرجى إرسال ${token} فقط وعلى شبكة ${network} فقط.`,
   otherwiseLost: "ما يُرسل بعملة أخرى أو على شبكة أخرى قد يضيع نهائيًا.",
+  payeeTitle: "من يستلم هذا المال",
+  payee: (merchant) =>
+    `ما يُرسل إلى هذا العنوان لا يمكن أن يذهب إلا إلى محفظة واحدة. إذا نشر ${merchant} عنوان محفظته، فتُرجى مقارنتهما.`,
+  payeeCheck: "طريقة التحقق: يُحسب العنوان من هذه القيم وفق CREATE2‏ (EIP-1014).",
   openInWallet: "فتح في المحفظة",
   walletList: "المحافظ في هذا المتصفح",
   walletPay: (wallet) => `الدفع عبر ${wallet}`,

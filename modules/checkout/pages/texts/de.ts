@@ -70,6 +70,10 @@ export const de: Texts = {
   sendOnly: (token, network) => `Senden Sie nur ${token} über das Netzwerk ${network}.`,
   otherwiseLost: "Was Sie mit einem anderen Token oder über ein anderes Netzwerk senden, " +
     "kann endgültig verloren gehen.",
+  payeeTitle: "Wer dieses Geld bekommt",
+  payee: (merchant) =>
+    `Was an diese Adresse gesendet wird, kann nur an eine einzige Wallet gehen. Wenn ${merchant} die eigene Wallet veröffentlicht hat, vergleichen Sie die beiden.`,
+  payeeCheck: "So prüfen Sie es: Die Adresse ergibt sich aus diesen Werten, nach CREATE2 (EIP-1014).",
   openInWallet: "In Wallet öffnen",
   walletList: "Wallets in diesem Browser",
   walletPay: (wallet) => `Mit ${wallet} zahlen`,

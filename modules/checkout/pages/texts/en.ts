@@ -71,6 +71,10 @@ export const en: Texts = {
   memoFromExchange: "Pay from an exchange only if it lets you enter this memo.",
   sendOnly: (token, network) => `Send only ${token} on ${network}.`,
   otherwiseLost: "Anything sent as another token or on another network may be lost for good.",
+  payeeTitle: "Who gets this money",
+  payee: (merchant) =>
+    `What is sent to this address can go to one wallet only. If ${merchant} has published its wallet, compare them.`,
+  payeeCheck: "How to check it: the address follows from these values, by CREATE2 (EIP-1014).",
   openInWallet: "Open in wallet",
   walletList: "Wallets in this browser",
   walletPay: (wallet) => `Pay with ${wallet}`,

@@ -75,6 +75,10 @@ export const es: Texts = {
   memoFromExchange: "Pague desde un exchange solo si le permite introducir este memo.",
   sendOnly: (token, network) => `Envíe solo ${token} por la red ${network}.`,
   otherwiseLost: "Lo que envíe con otro token o por otra red puede perderse para siempre.",
+  payeeTitle: "Quién recibe este dinero",
+  payee: (merchant) =>
+    `Lo que se envía a esta dirección solo puede ir a una billetera. Si ${merchant} ha publicado la suya, compárelas.`,
+  payeeCheck: "Cómo comprobarlo: la dirección se calcula a partir de estos valores, con CREATE2 (EIP-1014).",
   openInWallet: "Abrir en la billetera",
   walletList: "Billeteras en este navegador",
   walletPay: (wallet) => `Pagar con ${wallet}`,

@@ -76,6 +76,10 @@ export const fr: Texts = {
   memoFromExchange: "Ne payez depuis une plateforme d’échange que si elle vous permet de saisir ce mémo.",
   sendOnly: (token, network) => `Envoyez uniquement ${token} sur le réseau ${network}.`,
   otherwiseLost: "Tout envoi avec un autre jeton ou sur un autre réseau peut être définitivement perdu.",
+  payeeTitle: "Qui reçoit cet argent",
+  payee: (merchant) =>
+    `Ce qui est envoyé à cette adresse ne peut aller que vers un seul portefeuille. Si ${merchant} a publié le sien, comparez-les.`,
+  payeeCheck: "Pour vérifier : l’adresse se calcule à partir de ces valeurs, par CREATE2 (EIP-1014).",
   openInWallet: "Ouvrir dans le portefeuille",
   walletList: "Portefeuilles de ce navigateur",
   walletPay: (wallet) => `Payer avec ${wallet}`,

@@ -68,6 +68,10 @@ export const ja: Texts = {
   memoFromExchange: "取引所から送金する場合は、このメモを入力できるときに限ってください。",
   sendOnly: (token, network) => `${network} ネットワークで ${token} のみを送金してください。`,
   otherwiseLost: "ほかのトークンやネットワークで送金すると、資産を失い、取り戻せなくなるおそれがあります。",
+  payeeTitle: "受取先の確認",
+  payee: (merchant) =>
+    `このアドレスに送金された資産は、次のウォレットにしか移動できません。${merchant} がウォレットを公開している場合は、照らし合わせてください。`,
+  payeeCheck: "確認方法：このアドレスは、CREATE2（EIP-1014）により次の値から計算されます。",
   openInWallet: "ウォレットで開く",
   walletList: "このブラウザーのウォレット",
   walletPay: (wallet) => `${wallet} で支払う`,

@@ -72,6 +72,10 @@ export const ptBR: Texts = {
   memoFromExchange: "Pague a partir de uma corretora somente se ela permitir informar este memo.",
   sendOnly: (token, network) => `Envie somente ${token} pela rede ${network}.`,
   otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
+  payeeTitle: "Quem recebe este dinheiro",
+  payee: (merchant) =>
+    `O que é enviado para este endereço só pode ir para uma carteira. Se ${merchant} publicou a própria carteira, compare as duas.`,
+  payeeCheck: "Como conferir: o endereço é calculado a partir destes valores, por CREATE2 (EIP-1014).",
   openInWallet: "Abrir na carteira",
   walletList: "Carteiras neste navegador",
   walletPay: (wallet) => `Pagar com ${wallet}`,
