@@ -3,12 +3,15 @@ import { Effect } from "effect"
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { fileURLToPath, pathToFileURL } from "node:url"
 
-/** Whether an approval, as the API gives it, is signed by whom it names. */
-export type CheckApproval = (approval: any) => Promise<boolean>
+/**
+ * Whether an approval, as the API gives it, is signed by whom it names. `nodeUrl`: of a node, which accounts that are
+ * contracts need.
+ */
+export type CheckApproval = (approval: any, nodeUrl?: string) => Promise<boolean>
 
 const at = (path: string): string => fileURLToPath(new URL(`../../${path}`, import.meta.url))
 
-/** It stands below `node_modules` for as long as the scope lasts, where it finds `viem` as a reader's script would. */
+/** It stands below `node_modules` for as long as the scope lasts, where it finds packages as a reader's script would. */
 export const approvalScript: Effect.Effect<CheckApproval, never, import("effect").Scope.Scope> = Effect.map(
   Effect.acquireRelease(
     Effect.promise(async () => {
@@ -24,5 +27,5 @@ export const approvalScript: Effect.Effect<CheckApproval, never, import("effect"
     ({ directory }) => Effect.sync(() => rmSync(directory, { recursive: true }))
   ),
   // What cannot even be read is not signed by anybody.
-  ({ check }) => (approval) => check(approval).catch(() => false)
+  ({ check }) => (approval, nodeUrl) => check(approval, nodeUrl).catch(() => false)
 )

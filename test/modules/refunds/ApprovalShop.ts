@@ -6,14 +6,19 @@ import { KeysByMaker } from "../../../modules/auth/service.ts"
 import { IdentityApi } from "../../../modules/identity/api.ts"
 import * as identityTables from "../../../modules/identity/migrations.ts"
 import { plugin as identity } from "../../../modules/identity/plugin.ts"
+import { plugin as cip8 } from "../../../modules/signins/cip8.ts"
 import { plugin as siwe } from "../../../modules/signins/siwe.ts"
 import { plugin as siws } from "../../../modules/signins/siws.ts"
+import { plugin as suimessage } from "../../../modules/signins/suimessage.ts"
+import { plugin as tonproof } from "../../../modules/signins/tonproof.ts"
 import { TeamApi } from "../../../modules/team/api.ts"
 import * as teamTables from "../../../modules/team/migrations.ts"
 import { plugin as team, type TeamSession, TeamSignIn } from "../../../modules/team/plugin.ts"
+import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { assertion, type Circumstances, type Credential, register } from "../../support/Authenticator.ts"
+import type { SigningKind } from "../../support/SigningWallets.ts"
 import {
   callerOf,
   choose,
@@ -38,7 +43,13 @@ export const approvalService = invoiceServiceIn({
     routes: team.layer(none).pipe(
       Layer.provideMerge(identity.layer({})),
       Layer.provideMerge(KeysByMaker.layer),
-      Layer.provideMerge(Layer.merge(siwe.layer(none), siws.layer(none)))
+      Layer.provideMerge(Layer.mergeAll(
+        siwe.layer(none),
+        siws.layer(none),
+        suimessage.layer(none),
+        tonproof.layer(none),
+        cip8.layer(none)
+      ))
     )
   }
 }) as Layer.Layer<Layer.Success<ReturnType<typeof invoiceServiceIn>> | Services>
@@ -58,9 +69,9 @@ export interface Person {
   readonly passkey: string
 }
 
-export const addPasskey = Effect.fnUntraced(function*(session: TeamSession) {
+export const addPasskey = Effect.fnUntraced(function*(session: TeamSession, service: string = publicUrl) {
   const signIn = yield* TeamSignIn
-  const { answer, credential } = register(yield* signIn.newPasskeyOptions(session), publicUrl)
+  const { answer, credential } = register(yield* signIn.newPasskeyOptions(session), service)
   const { id } = yield* Effect.orDie(signIn.addPasskey(session, "Laptop", answer))
   const person: Person = { session, credential, passkey: id }
   return person
@@ -75,6 +86,33 @@ export const addWallet = Effect.fnUntraced(function*(session: TeamSession, merch
   })
   const signature = yield* Effect.promise(() => account.signMessage({ message }))
   yield* dataAs(session, merchantId, "POST", "/auth/wallets", { message, signature })
+  return account
+})
+
+/** Seeds of accounts: no two merchants link the same wallet. */
+let seeds = 20
+
+/** Links an account of a kind to a session's person, as its wallet's page does. */
+export const addAccount = Effect.fnUntraced(function*(
+  session: TeamSession,
+  merchantId: number,
+  { network, wallet }: SigningKind,
+  service: string = publicUrl
+) {
+  const account = wallet(seeds++)
+  const { message, nonce } = yield* dataAs(session, merchantId, "POST", "/auth/wallets/nonce", {
+    address: account.address,
+    network
+  })
+  const issuedAt = yield* nowSeconds
+  const asked = { domain: new URL(service).host, nonce, issuedAt }
+  const { proof, publicKey, signature } = yield* Effect.promise(() => account.sign(asked, message))
+  yield* dataAs(session, merchantId, "POST", "/auth/wallets", {
+    message,
+    signature,
+    ...(publicKey === null ? {} : { public_key: publicKey }),
+    ...(proof === null ? {} : { proof })
+  })
   return account
 })
 
@@ -141,9 +179,14 @@ export const challengeOf = (person: Pick<Person, "session">, merchant: number, i
   })
 
 /** The answer of a person's passkey to a challenge. */
-export const byPasskey = ({ credential }: Person, challenge: any, lies: Partial<Circumstances> = {}) => ({
+export const byPasskey = (
+  { credential }: Person,
+  challenge: any,
+  lies: Partial<Circumstances> = {},
+  service: string = publicUrl
+) => ({
   id: challenge.id,
-  passkey: assertion(credential, challenge.passkey, publicUrl, lies)
+  passkey: assertion(credential, challenge.passkey, service, lies)
 })
 
 export const byWallet = (account: PrivateKeyAccount, challenge: any, text: string = challenge.text) =>
