@@ -19,9 +19,9 @@ import { readWalletStates, type Toncenter } from "./Toncenter.ts"
 const messagesOfAnyWallet = 4
 
 /**
- * Those of a wallet of version 5. Source: `maxMessages` of TON Connect
- * (https://github.com/ton-blockchain/ton-connect/blob/main/requests-responses.md), and the 255 actions that the virtual
- * machine allows a transaction.
+ * Those of a wallet of version 5: the 255 actions that the virtual machine allows a transaction. An application may
+ * take fewer at once, its `maxMessages`. Source: TON Connect, `Feature`, as of August 2025,
+ * https://github.com/ton-blockchain/ton-connect/blob/48a2597864efd5dc1a26b696c3caaa414ca8f0c0/requests-responses.md
  */
 const messagesOfWalletV5 = 255
 
