@@ -1,6 +1,6 @@
 /** Prices: sources register, one median of what is fresh comes out. */
-import { Context, type Effect, Schema, type Scope } from "effect"
-import type { Rate } from "../schemas/Money.ts"
+import { Context, Effect, Schema, type Scope } from "effect"
+import { type BaseUnits, type Rate, type UsdMillis, usdValueDown } from "../schemas/Money.ts"
 import type { Environment } from "../schemas/Network.ts"
 import type { Token } from "../schemas/Token.ts"
 
@@ -83,3 +83,14 @@ export class Prices extends Context.Service<Prices, {
   /** The last known price, however old, without asking anyone; null when there never was one. */
   readonly latest: (token: Token) => Spot | null
 }>()("tillwire/runtime/Prices") {}
+
+/** usd_millis that a sum of a token is worth at the price of now, rounded down; null: nobody knows a price. */
+export const spotValueOf = (
+  { spot }: Pick<Prices["Service"], "spot">,
+  token: Token,
+  units: BaseUnits
+): Effect.Effect<UsdMillis | null> =>
+  spot(token).pipe(
+    Effect.map(({ rate }) => usdValueDown(units, rate, token.decimals)),
+    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
+  )

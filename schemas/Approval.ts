@@ -22,6 +22,21 @@ const maximumText = 16_384
 
 const Text = Schema.String.check(Schema.isMaxLength(maximumText))
 
+/** That a person has approved, as the object that is approved keeps it. */
+export const PersonApproval = Schema.Struct({
+  /** Whoever it is: two credentials of one person are one. */
+  person: Schema.String,
+  /** The credential, as `Principal.credential` names it. */
+  actor: Schema.String,
+  at: Schema.Int,
+  /** The id of what the person signed (modules/docs/reference/approvals.md); absent: nothing. */
+  signed: Schema.optionalKey(Schema.String)
+})
+export type PersonApproval = typeof PersonApproval.Type
+
+/** An approval as `approvals` of the object shows it: by which credential, and when. */
+export const ApprovalSummary = Schema.Struct({ by: Schema.String, at: EpochSeconds })
+
 /** What a person sends to approve: its own answer to a challenge. */
 export const ApprovalAnswer = Schema.Struct({
   id: Schema.String.check(Schema.isMaxLength(128)).annotate({

@@ -3,6 +3,7 @@
  * signature.
  */
 import { Schema } from "effect"
+import { ApprovalSummary } from "./Approval.ts"
 import { BatchId, EpochSeconds, RefundId } from "./Ids.ts"
 import { Metadata, WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
@@ -143,7 +144,7 @@ const BatchFields = {
   }),
   approval_code: Schema.String.annotate({ description: "Its first eight digits, to be compared by people" }),
   approvals_required: Schema.Int,
-  approvals: Schema.Array(Schema.Struct({ by: Schema.String, at: EpochSeconds })),
+  approvals: Schema.Array(ApprovalSummary),
   valid_for_seconds: Schema.Int,
   created_by: Schema.String,
   created_at: EpochSeconds,

@@ -2,6 +2,7 @@
  * The refund as it crosses the wire (modules/docs/reference/refunds.md#fields): exactly these fields, in this order.
  */
 import { Schema } from "effect"
+import { ApprovalSummary } from "./Approval.ts"
 import { EpochSeconds, ExceptionId, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
 import { WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
@@ -111,7 +112,7 @@ export const Refund = Schema.Struct({
   tx_hash: Schema.NullOr(Schema.String),
   balance_transaction_id: Schema.NullOr(Schema.String),
   claim_url: Schema.NullOr(Schema.String),
-  approvals: Schema.Array(Schema.Struct({ by: Schema.String, at: EpochSeconds })).annotate({
+  approvals: Schema.Array(ApprovalSummary).annotate({
     description: "Who has approved it as it is now; where two people must, it waits until there are two"
   }),
   reason: RefundReason,

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { PayoutFormat } from "../../runtime/Payouts.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { PersonApproval } from "../../schemas/Approval.ts"
 import { BatchKind, BatchLineStatus, BatchPartStatus, BatchStatus } from "../../schemas/Batch.ts"
 import { Metadata } from "../../schemas/Invoice.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
@@ -63,12 +64,7 @@ const Row = Schema.Struct({
   metadata: Metadata,
   content_hash: Schema.String,
   approvals_required: Schema.Int,
-  approvals: Schema.Array(Schema.Struct({
-    person: Schema.String,
-    actor: Schema.String,
-    at: Schema.Int,
-    signed: Schema.optionalKey(Schema.String)
-  })),
+  approvals: Schema.Array(PersonApproval),
   is_canceled: Schema.Boolean,
   is_expired: Schema.Boolean,
   parts: Schema.Array(PartRow),

@@ -32,7 +32,6 @@ import {
 
 export { allocateRefund, reduceRefunds } from "./machine/Allocation.ts"
 export { feeOf, feeQuoteOf, net, quoteOf, quoteSeconds, refundableAmount, sortDestinations } from "./machine/Amounts.ts"
-export { type ChallengeUse, formChallenge, readChallenge } from "./machine/ApprovalChallenge.ts"
 export {
   type ActValue,
   afterSoleApproval,

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Person } from "../../runtime/PersonalData.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
+import { PersonApproval } from "../../schemas/Approval.ts"
 import { InvoiceId } from "../../schemas/Ids.ts"
 import { baseUnits, usdMillis } from "../../schemas/Money.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
@@ -27,12 +28,7 @@ const Row = Schema.Struct({
     feeBearer: FeeBearer,
     feeUnits: Schema.String,
     isClaimOnly: Schema.Boolean,
-    approvals: Schema.Array(Schema.Struct({
-      person: Schema.String,
-      actor: Schema.String,
-      at: Schema.Int,
-      signed: Schema.optionalKey(Schema.String)
-    })),
+    approvals: Schema.Array(PersonApproval),
     rules: Schema.optionalKey(Schema.Struct({ people: Schema.Int, autoApproveLimit: Schema.String })),
     exceptionId: Schema.NullOr(Schema.String),
     receivedTxHash: Schema.optionalKey(Schema.NullOr(Schema.String))

@@ -1,20 +1,13 @@
 /** The batch as it is kept: parts that are signed, lines that are paid, people who said so. */
 import type { PayoutExport, PayoutSearch, PayoutTransfer } from "../../../runtime/Payouts.ts"
+import type { PersonApproval } from "../../../schemas/Approval.ts"
 import type { BatchKind, BatchLineStatus, BatchPartStatus } from "../../../schemas/Batch.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import type { BaseUnits, UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
 
 /** Somebody who said that the batch may be paid. */
-export interface Approval {
-  /** Whoever it is: two credentials of one person are one. */
-  readonly person: string
-  /** The credential, as `Principal.credential` names it. */
-  readonly actor: string
-  readonly at: number
-  /** The id of what the person signed (modules/docs/reference/approvals.md); absent: nothing. */
-  readonly signed?: string
-}
+export type Approval = PersonApproval
 
 /** Somebody's statement that a list will not be paid any more. */
 export interface ReleaseStatement extends Approval {

@@ -1,6 +1,7 @@
 /** Turns the refunds or payouts of a request into lines. */
 import { Effect } from "effect"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
+import { spotValueOf } from "../../../runtime/Prices.ts"
 import { maximumReference } from "../../../schemas/Batch.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits, maximumCredit, parseUnits, usdDecimal, usdMillis } from "../../../schemas/Money.ts"
@@ -10,7 +11,7 @@ import { isMemo, readRefundAddress } from "../../payments/plugin.ts"
 import { type ActValue, hasTerms, net, type RefundState, sentUnits } from "../../refunds/plugin.ts"
 import type { PlannedLine } from "../rules.ts"
 import type { BatchOwner, BatchServices } from "./BatchServices.ts"
-import { spotValueOf, valueToApprove } from "./Values.ts"
+import { valueToApprove } from "./Values.ts"
 
 /** The lines of a new batch. */
 export interface Plan {
@@ -158,7 +159,7 @@ const lineOfPayout = Effect.fnUntraced(function*(
   if (request.reference.length > maximumReference) {
     return yield* invalid(`${at}.reference`, `at most ${maximumReference} characters`)
   }
-  const value = yield* spotValueOf(services, token, units)
+  const value = yield* spotValueOf(services.prices, token, units)
   if (value !== null && value > maximumCredit) {
     return yield* invalid(`${at}.token_amount`, `one line pays at most ${usdDecimal(maximumCredit)} USD`)
   }

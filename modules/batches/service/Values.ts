@@ -1,20 +1,13 @@
 /** What a batch is worth to the people who approve it (modules/docs/reference/batches.md#approvals). */
 import { Effect } from "effect"
+import { spotValueOf } from "../../../runtime/Prices.ts"
 import type { BatchKind } from "../../../schemas/Batch.ts"
-import { baseUnits, type UsdMillis, usdMillis, usdValueDown } from "../../../schemas/Money.ts"
-import type { Token } from "../../../schemas/Token.ts"
+import { baseUnits, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { type ActValue, isApproved, type RefundState } from "../../refunds/plugin.ts"
 import type { PlannedLine } from "../rules.ts"
 import type { BatchServices } from "./BatchServices.ts"
 
 type PricedServices = Pick<BatchServices, "catalog" | "prices">
-
-/** usd_millis of a sum at the price of now; null: there is none. */
-export const spotValueOf = ({ prices }: Pick<BatchServices, "prices">, token: Token, units: bigint) =>
-  prices.spot(token).pipe(
-    Effect.map(({ rate }) => usdValueDown(baseUnits(units), rate, token.decimals)),
-    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
-  )
 
 type ValuedLine = Pick<PlannedLine, "amount" | "refundId" | "tokenId" | "units">
 
@@ -35,7 +28,7 @@ const spotOfToken = ({ catalog, prices }: PricedServices, lines: ReadonlyArray<V
   const token = tokenId === null ? undefined : catalog.get(tokenId)
   return token === undefined
     ? Effect.succeed(null)
-    : spotValueOf({ prices }, token, lines.reduce((sum, { units }) => sum + units, 0n))
+    : spotValueOf(prices, token, baseUnits(lines.reduce((sum, { units }) => sum + units, 0n)))
 }
 
 /**

@@ -1,4 +1,5 @@
 /** The refund as it is kept, what can happen to it, and which money of an invoice is there to be given back. */
+import type { PersonApproval } from "../../../schemas/Approval.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
 import type { BaseUnits, UsdMillis } from "../../../schemas/Money.ts"
 import type { Environment, Network } from "../../../schemas/Network.ts"
@@ -28,15 +29,7 @@ export interface Payout {
 }
 
 /** Somebody who said that a refund may be paid out. */
-export interface Approval {
-  /** Whoever it is: two credentials of one person are one. */
-  readonly person: string
-  /** The credential, as `Principal.credential` names it. */
-  readonly actor: string
-  readonly at: number
-  /** The id of what the person signed (modules/docs/reference/approvals.md); absent: nothing. */
-  readonly signed?: string
-}
+export type Approval = PersonApproval
 
 /** What a merchant's rules ask of an act. They are kept with it, so that nobody loosens them for what is open. */
 export interface ApprovalRules {

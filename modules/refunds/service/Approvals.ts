@@ -10,6 +10,7 @@ import { Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { type SigningWallet, type TextSignature, TextSigners, type TextToSign } from "../../../runtime/TextSigners.ts"
 import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
+import { challengeRandomBytes } from "../../../schemas/Challenge.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { pageUrlOf } from "../../../schemas/Web.ts"
 import {
@@ -18,11 +19,10 @@ import {
   approvalSeconds,
   approvalText,
   type ApprovedContent,
-  type Approver,
-  formChallenge,
-  readChallenge
+  type Approver
 } from "../machine.ts"
 import { type ApprovalsRepo, approvalWrite, makeApprovalsRepo } from "../repo/Approvals.ts"
+import { formChallenge, readChallenge } from "../machine/ApprovalChallenge.ts"
 
 /** What a person is asked to sign, and by what it may. */
 export interface IssuedApproval {
@@ -137,7 +137,7 @@ const make = Effect.gen(function*() {
       const person = signerOf(content, caller)
       if (person === null) return yield* programRefused
       const expiresAt = (yield* nowSeconds) + approvalSeconds
-      const random = yield* Effect.sync(() => randomBytes(12))
+      const random = yield* Effect.sync(() => randomBytes(challengeRandomBytes))
       const id = formChallenge(random, expiresAt, { ...content, person }, (text) => hashesOf(text)[0]!)
       const request = ask(content, person, id, expiresAt)
       const issued: IssuedApproval = {

@@ -4,7 +4,8 @@ import type { CommitCause, IdempotentCall, IdempotentReplay, Write } from "../..
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { usdMillis, usdValueDown } from "../../../schemas/Money.ts"
+import { spotValueOf } from "../../../runtime/Prices.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { ExceptionType } from "../../../schemas/Payment.ts"
 import type { FeeBearer, RefundReason } from "../../../schemas/Refund.ts"
@@ -118,13 +119,10 @@ export const checkCall = (
  * What the token of a refund is worth now; null where nobody knows a price of today. Its terms say how much is given
  * back: `tokenAmount` is null until it is approved.
  */
-const spotValueOf = ({ catalog, prices }: RefundServices, { terms, token: named, tokenAmount }: RefundState) => {
+const spotValue = ({ catalog, prices }: RefundServices, { terms, token: named, tokenAmount }: RefundState) => {
   const token = named?.id === undefined || named.id === null ? undefined : catalog.get(named.id)
   const units = terms?.units ?? tokenAmount
-  return token === undefined || units === null ? Effect.succeed(null) : prices.spot(token).pipe(
-    Effect.map(({ rate }) => usdValueDown(units, rate, token.decimals)),
-    Effect.catchTag("PriceUnavailable", () => Effect.succeed(null))
-  )
+  return token === undefined || units === null ? Effect.succeed(null) : spotValueOf(prices, token, units)
 }
 
 /** What the merchant's rules ask of a refund now. */
@@ -154,7 +152,7 @@ export const approveCommand = Effect.fnUntraced(function*(
   const rulesNow = yield* approvalRules(services, refund)
   const rules = terms?.rules === undefined ? rulesNow : stricterRules(terms.rules, rulesNow)
   // One approver is enough whatever the price is.
-  const spot = rules.people < 2 ? null : yield* spotValueOf(services, refund)
+  const spot = rules.people < 2 ? null : yield* spotValue(services, refund)
   const value = { book: refund.amount, spot }
   const needed = approvalsRequired(value, rules)
   const bare = approvalBy("refund", caller, environment, now)

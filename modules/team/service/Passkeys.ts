@@ -8,6 +8,7 @@ import { createHash, randomBytes } from "node:crypto"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { systemMerchant } from "../../../runtime/Commit.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
+import { challengeRandomBytes } from "../../../schemas/Challenge.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { answerWrite, passkeyWrite, sessionWrite } from "../repo.ts"
 import { maximumPasskeys, moneyFromOfCredential, type PasskeyState, refreshSession, usePasskey } from "../rules.ts"
@@ -107,7 +108,7 @@ const boundTo = ({ purpose, session }: ChallengeUse) => (head: string) => `${pur
 
 const newChallenge = Effect.fnUntraced(function*(context: TeamContext, use: ChallengeUse) {
   const expiresAt = (yield* nowSeconds) + challengeSeconds
-  const random = yield* Effect.sync(() => randomBytes(16))
+  const random = yield* Effect.sync(() => randomBytes(challengeRandomBytes))
   return formChallenge(random, expiresAt, (head) => hashOf(context, "challenge", boundTo(use)(head)))
 })
 
