@@ -837,7 +837,7 @@ export interface paths {
         };
         /**
          * Show that an address pays to your payee
-         * @description For your books, or for a payor who asks: it names your payee, so it is not shown to payors by itself.
+         * @description For your books, or for a payor who asks. It names your payee, so payors see it on the payment page only where `branding.show_payee_proof` says so.
          */
         get: operations["wallets.proof"];
         put?: never;
@@ -8458,7 +8458,8 @@ export interface components {
          *         "support_email": null,
          *         "frame_ancestors": [],
          *         "default_locale": "en",
-         *         "allow_restart": false
+         *         "allow_restart": false,
+         *         "show_payee_proof": false
          *       },
          *       "pending_change": null
          *     }
@@ -8509,6 +8510,8 @@ export interface components {
                 default_locale: string;
                 /** @description Whether the payment page of an expired invoice offers to begin anew. */
                 allow_restart: boolean;
+                /** @description Whether the payment page shows that an address of a wallet of kind `forwarder` pays to your payee. It names the payee to every payor. */
+                show_payee_proof: boolean;
             };
             /** @description Higher limits that do not hold yet; null: none wait. */
             pending_change: components["schemas"]["PendingSettings"] | null;
@@ -8546,6 +8549,7 @@ export interface components {
                 frame_ancestors?: string[] | null;
                 default_locale?: string | null;
                 allow_restart?: boolean | null;
+                show_payee_proof?: boolean | null;
             } | null;
         };
         /**
@@ -17616,7 +17620,8 @@ export interface operations {
                      *         "support_email": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
-                     *         "allow_restart": false
+                     *         "allow_restart": false,
+                     *         "show_payee_proof": false
                      *       },
                      *       "pending_change": null
                      *     }
@@ -17734,7 +17739,8 @@ export interface operations {
                      *         "support_email": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
-                     *         "allow_restart": false
+                     *         "allow_restart": false,
+                     *         "show_payee_proof": false
                      *       },
                      *       "pending_change": null
                      *     }
@@ -17875,7 +17881,8 @@ export interface operations {
                      *         "support_email": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
-                     *         "allow_restart": false
+                     *         "allow_restart": false,
+                     *         "show_payee_proof": false
                      *       },
                      *       "pending_change": null
                      *     }
@@ -18043,7 +18050,8 @@ export interface operations {
                      *         "support_email": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
-                     *         "allow_restart": false
+                     *         "allow_restart": false,
+                     *         "show_payee_proof": false
                      *       },
                      *       "pending_change": null
                      *     }
