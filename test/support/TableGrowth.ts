@@ -62,6 +62,7 @@ export const growTables = (copies: number, except: ReadonlyArray<string>) =>
         select from pg_index i where i.indrelid = c.oid and i.indisunique and a.attnum = any (i.indkey)
       ) as is_unique
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+        and a.attgenerated = ''
       where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
       order by c.relname, a.attnum`
     for (const [table, all] of Map.groupBy(columns, (column) => column.table)) {

@@ -188,8 +188,9 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
         yield* newColleague(owner.session, merchant, "support", email),
         yield* newColleague(owner.session, merchant, "support", email)
       ]
-      yield* sql`INSERT INTO people (id, merchant_id, version, name, email, recovery_set, created_at)
-        SELECT 'per_0' || n, merchant_id, version, name, email, recovery_set, created_at FROM people, generate_series(1, 30) n WHERE id = ${one.session.person}`
+      yield* sql`INSERT INTO people (id, merchant_id, version, name, email, recovery_set, notices, created_at)
+        SELECT 'per_0' || n, merchant_id, version, name, email, recovery_set, notices, created_at
+        FROM people, generate_series(1, 30) n WHERE id = ${one.session.person}`
       for (const { session } of [one, two]) {
         const { codes } = yield* dataAs(session, merchant, "POST", "/team/recovery-codes")
         const opened = yield* (yield* TeamSignIn).byRecovery(email, codes[0])
