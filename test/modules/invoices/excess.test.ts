@@ -105,10 +105,11 @@ const paid = (id: string, index: number, amount: number): ReadonlyArray<Command>
 const after = (state: Aggregate, ...moves: ReadonlyArray<ReadonlyArray<Command>>): Aggregate =>
   moves.reduce((all, commands) => (decide(all, commands, now) as Decision).next, state)
 
+/** Open exceptions about too much money: no late payment, which never counted, and no money that left its chain. */
 const openOf = ({ exceptions }: Aggregate): ReadonlyArray<ExceptionState> =>
-  exceptions.filter(({ status, type }) => status === "open" && type !== "reorged")
+  exceptions.filter(({ status, type }) => status === "open" && (type === "overpaid" || type === "duplicate_payment"))
 
-/** Open exceptions about too much money: dollars of each. */
+/** The same: dollars of each. */
 const asked = (state: Aggregate) =>
   Object.fromEntries(openOf(state).map(({ amount, type }) => [type, Number(amount) / 1_000]))
 
