@@ -12,7 +12,7 @@ const hashBytes = 14
 export const challengeRandomBytes = randomBytes
 
 /** Bytes of a challenge. */
-export const challengeBytes = endBytes + randomBytes + hashBytes
+const challengeBytes = endBytes + randomBytes + hashBytes
 
 const hashOfHead = (head: Uint8Array, hashOf: (head: string) => string): Buffer =>
   Buffer.from(hashOf(Buffer.from(head).toString("hex")), "hex").subarray(0, hashBytes)

@@ -141,10 +141,10 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         Effect.orDie
       ),
 
-    /** Lets a notice wait longer, unless somebody else has changed it by now. */
-    postpone: ({ id, merchantId, version }: WaitingNotice, dueAt: number) =>
+    /** Lets what waits in a group wait longer; whoever sends it at the same moment has a conflict. */
+    postpone: (group: NoticeGroup, dueAt: number) =>
       sql`UPDATE notices SET due_at = ${dueAt}, version = version + 1
-        WHERE merchant_id = ${merchantId} AND id = ${id} AND version = ${version} AND due_at IS NOT NULL`.pipe(
+        WHERE ${ofGroup(group)} AND due_at < ${dueAt}`.pipe(
         Effect.asVoid,
         Effect.orDie
       ),

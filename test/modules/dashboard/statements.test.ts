@@ -12,7 +12,7 @@ import { makeReceiver } from "../../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory } from "../../support/Service.ts"
 import { statementsOf, wholeReads } from "../../support/Statements.ts"
 import { growTables } from "../../support/TableGrowth.ts"
-import { makeVisitor } from "../../journeys/DashboardVisits.ts"
+import { makeVisitor, servedPages } from "../../journeys/DashboardVisits.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
 
 /** As many rows as there were, so often again. */
@@ -118,8 +118,9 @@ it.live(
       yield* onDatabase(growTables(copies, unchangedTables))
       yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze`))
 
+      const sections = new Set((yield* servedPages(service)).map(({ path }) => path.split("/")[0]))
       const found: Array<string> = []
-      for (const path of paths) {
+      for (const path of paths.filter((each) => sections.has(each.slice(1).split(/[/?]/)[0]))) {
         const address = path.replace(":invoice", invoice).replace(":endpoint", endpoint)
         const statements = yield* statementsOf(
           recorder,

@@ -227,6 +227,21 @@ layer(withMail, { excludeTestServices: true, timeout: "60 seconds" })("a notice"
       assert.strictEqual((yield* messagesOf(merchant)).length, 3)
     }))
 
+  it.effect("holds up no other merchant's where it cannot be made, and is tried again", () =>
+    Effect.gen(function*() {
+      const broken = newMerchant({ ...ines, language: "none" as never })
+      const merchant = newMerchant(mara)
+      yield* happen(newNotice(broken))
+      yield* happen(newNotice(merchant))
+      yield* look
+      assert.strictEqual((yield* messagesOf(merchant)).length, 1)
+      assert.deepStrictEqual(yield* messagesOf(broken), [])
+      people.set(broken, [ines])
+      yield* anHourPasses(broken)
+      yield* look
+      assert.strictEqual((yield* messagesOf(broken)).length, 1)
+    }))
+
   it.effect("goes out however many other messages its address has had", () =>
     Effect.gen(function*() {
       const merchant = newMerchant(mara)
