@@ -43,6 +43,7 @@ export default defineConfig({
     include: skipped === undefined ? ["test/**/*.test.ts"] : [],
     exclude: ["test/bench/**", "test/browser/**", "test/engines/**"],
     passWithNoTests: skipped !== undefined,
+    setupFiles: ["test/support/Seed.ts"],
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
     testTimeout: testTimeoutMillis,
     hookTimeout: testTimeoutMillis,

@@ -5,11 +5,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { randomInt } from "node:crypto"
 import { crash } from "../support/Crash.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
+import { testSeed } from "../support/Seed.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 
 const kills = 4
@@ -40,7 +40,7 @@ describe("a service killed under load", () => {
           receiver,
           kills,
           callers,
-          seed: Number(process.env["CRASH_SEED"] ?? randomInt(2 ** 31)),
+          seed: testSeed,
           progress: (line) => console.log(line)
         })
         assert.deepStrictEqual(report.faults, [], `seed ${report.seed}`)
