@@ -3,7 +3,7 @@ import { type NetworkCondition } from "../../../runtime/Chains.ts"
 import type { Language } from "../../../schemas/Languages.ts"
 import { nameInMail } from "../../../schemas/MailText.ts"
 import { signedUsdDecimal } from "../../../schemas/Money.ts"
-import { exceptionTypes } from "./ExceptionTypes.ts"
+import { exceptionNames } from "../../../runtime/pages/ExceptionNames.ts"
 
 /** Of a subject that a message has one or several of. */
 interface SubjectTexts {
@@ -337,7 +337,7 @@ export const merchantNotice = (
   const facts = count > 1 ? [] : kind === "endpoint"
     ? isTypeOf(words.reasons, type) ? [words.reasons[type]] : []
     : [
-      ...(isTypeOf(exceptionTypes[language], type) ? [`${words.type}: ${exceptionTypes[language][type]}`] : []),
+      ...(isTypeOf(exceptionNames[language], type) ? [`${words.type}: ${exceptionNames[language][type]}`] : []),
       ...(amount === null ? [] : [`${words.amount}: ${dollars(amount)}`])
     ]
   return mailOf(subject, subject, facts.length === 0 ? null : facts.join("\n"), `${words.open}\n${link}`, words.choose)
@@ -347,7 +347,7 @@ export const merchantNotice = (
 export const unownedNotice = (language: Language, { count, type }: NoticeFacts): NoticeMail => {
   const words = texts[language]
   const subject = count === 1 ? words.unowned : words.unownedMany(count)
-  const name = count === 1 && isTypeOf(exceptionTypes[language], type) ? exceptionTypes[language][type] : null
+  const name = count === 1 && isTypeOf(exceptionNames[language], type) ? exceptionNames[language][type] : null
   return mailOf(subject, subject, name === null ? null : `${words.type}: ${name}`, words.assign)
 }
 

@@ -6,7 +6,6 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import { textsFor } from "../../../modules/dashboard/pages/Languages.ts"
 import { type InvoiceHook, InvoiceHooks } from "../../../modules/invoices/plugin.ts"
 import { Mails } from "../../../modules/mail/plugin.ts"
 import * as mailTables from "../../../modules/mail/migrations.ts"
@@ -20,7 +19,6 @@ import {
   troubleSeconds,
   watchNetwork
 } from "../../../modules/notices/rules.ts"
-import { exceptionTypes } from "../../../modules/notices/rules/ExceptionTypes.ts"
 import { merchantNotice, networkNotice, unownedNotice } from "../../../modules/notices/rules/NoticeMail.ts"
 import { start } from "../../../modules/notices/service.ts"
 import { makeDigests } from "../../../modules/notices/service/Digests.ts"
@@ -420,12 +418,6 @@ describe("the words of notices", () => {
         assert.include(networkNotice(language, "Base", { ...facts, type: condition }).text, "Base")
       }
       assert.notInclude(unownedNotice(language, { ...facts, type: "unmatched_payment" }).text, "://")
-    }
-  })
-
-  it("call an exception what the dashboard calls it", () => {
-    for (const language of Language.literals) {
-      assert.deepStrictEqual(exceptionTypes[language], textsFor(language, undefined).todo.types, language)
     }
   })
 })

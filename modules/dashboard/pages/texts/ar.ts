@@ -1,4 +1,5 @@
 /** Arabic. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./arAccount.ts"
@@ -455,23 +456,7 @@ export const ar: Texts = {
     question: "ما الإجراء المطلوب؟",
     decide: "اتخاذ القرار",
     noteHint: "السبب، لمن يقرأ الدفاتر",
-    types: {
-      underpaid_expired: "أقل من المطلوب وانتهت المهلة",
-      late_payment: "وصلت متأخرة",
-      overpaid: "أكثر من المطلوب",
-      duplicate_payment: "دُفعت مرتين",
-      wrong_token: "عملة أخرى",
-      wrong_network: "شبكة أخرى",
-      missing_memo: "المذكرة (Memo) ناقصة",
-      reorged: "ألغتها الشبكة",
-      below_dust: "أصغر من أن تُحسب",
-      screened: "محتجزة للفحص",
-      settlement_failed: "فشلت التسوية",
-      expiry_unseen: "لم تُرصد خلال يوم",
-      unmatched_payment: "لا تخص أي فاتورة",
-      duplicate_payout: "صُرفت مرتين",
-      payout_mismatch: "صُرفت خلافًا لما وُقّع"
-    },
+    types: exceptionNames.ar,
     actions: {
       accept: "قبول",
       refund: "إعادة المبلغ",

@@ -1,4 +1,5 @@
 /** German. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./deAccount.ts"
@@ -449,23 +450,7 @@ export const de: Texts = {
     question: "Was möchten Sie tun?",
     decide: "Entscheiden",
     noteHint: "Warum, für alle, die die Bücher lesen",
-    types: {
-      underpaid_expired: "Zu wenig, Zeit abgelaufen",
-      late_payment: "Zu spät eingegangen",
-      overpaid: "Zu viel",
-      duplicate_payment: "Doppelt gezahlt",
-      wrong_token: "Anderer Token",
-      wrong_network: "Anderes Netzwerk",
-      missing_memo: "Memo fehlt",
-      reorged: "Vom Netzwerk rückgängig gemacht",
-      below_dust: "Zu klein, um zu zählen",
-      screened: "Von der Prüfung angehalten",
-      settlement_failed: "Abrechnung fehlgeschlagen",
-      expiry_unseen: "Einen Tag lang nicht erkannt",
-      unmatched_payment: "Gehört zu keiner Rechnung",
-      duplicate_payout: "Doppelt ausgezahlt",
-      payout_mismatch: "Anders ausgezahlt als signiert"
-    },
+    types: exceptionNames.de,
     actions: {
       accept: "Annehmen",
       refund: "Zurückgeben",

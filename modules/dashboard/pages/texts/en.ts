@@ -1,4 +1,5 @@
 /** English. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { accountTexts } from "./enAccount.ts"
 import { approvalTexts } from "./enApproval.ts"
 import { signingTexts } from "./enSigning.ts"
@@ -421,23 +422,7 @@ export const en = {
     question: "What do you want to do?",
     decide: "Decide",
     noteHint: "Why, for whoever reads the books",
-    types: {
-      underpaid_expired: "Too little, time ran out",
-      late_payment: "Arrived late",
-      overpaid: "Too much",
-      duplicate_payment: "Paid twice",
-      wrong_token: "Another token",
-      wrong_network: "Another network",
-      missing_memo: "Memo missing",
-      reorged: "Undone by the network",
-      below_dust: "Too small to count",
-      screened: "Held by screening",
-      settlement_failed: "Settlement failed",
-      expiry_unseen: "Not seen for a day",
-      unmatched_payment: "Belongs to no invoice",
-      duplicate_payout: "Paid out twice",
-      payout_mismatch: "Paid out otherwise than signed"
-    },
+    types: exceptionNames.en,
     actions: {
       accept: "Accept",
       refund: "Give it back",

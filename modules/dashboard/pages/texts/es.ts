@@ -1,4 +1,5 @@
 /** Spanish. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./esAccount.ts"
@@ -451,23 +452,7 @@ export const es: Texts = {
     question: "¿Qué desea hacer?",
     decide: "Decidir",
     noteHint: "El porqué, para quien lea los libros",
-    types: {
-      underpaid_expired: "Importe insuficiente, plazo terminado",
-      late_payment: "Llegó tarde",
-      overpaid: "Importe excesivo",
-      duplicate_payment: "Pagado dos veces",
-      wrong_token: "Otro token",
-      wrong_network: "Otra red",
-      missing_memo: "Falta el memo",
-      reorged: "Revertido por la red",
-      below_dust: "Demasiado pequeño para contar",
-      screened: "Retenido por la revisión",
-      settlement_failed: "Falló la liquidación",
-      expiry_unseen: "Sin detectar durante un día",
-      unmatched_payment: "No es de ninguna factura",
-      duplicate_payout: "Pagado dos veces a terceros",
-      payout_mismatch: "Pagado distinto de lo firmado"
-    },
+    types: exceptionNames.es,
     actions: {
       accept: "Aceptar",
       refund: "Devolver",

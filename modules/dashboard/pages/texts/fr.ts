@@ -1,4 +1,5 @@
 /** French. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./frAccount.ts"
@@ -453,23 +454,7 @@ export const fr: Texts = {
     question: "Que voulez-vous faire\u202f?",
     decide: "Décider",
     noteHint: "La raison, pour qui lit les comptes",
-    types: {
-      underpaid_expired: "Trop peu, délai écoulé",
-      late_payment: "Arrivé en retard",
-      overpaid: "Trop",
-      duplicate_payment: "Payé deux fois",
-      wrong_token: "Un autre jeton",
-      wrong_network: "Un autre réseau",
-      missing_memo: "Mémo manquant",
-      reorged: "Annulé par le réseau",
-      below_dust: "Trop petit pour compter",
-      screened: "Retenu par le contrôle",
-      settlement_failed: "Échec du règlement",
-      expiry_unseen: "Non détecté pendant un jour",
-      unmatched_payment: "N’appartient à aucune facture",
-      duplicate_payout: "Versé deux fois",
-      payout_mismatch: "Versé autrement que signé"
-    },
+    types: exceptionNames.fr,
     actions: {
       accept: "Accepter",
       refund: "Rendre",

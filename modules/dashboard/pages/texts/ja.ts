@@ -1,4 +1,5 @@
 /** Japanese. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./jaAccount.ts"
@@ -444,23 +445,7 @@ export const ja: Texts = {
     question: "どのように対応しますか？",
     decide: "決定する",
     noteHint: "帳簿を見る人のための理由",
-    types: {
-      underpaid_expired: "不足のまま期限切れ",
-      late_payment: "期限後に着金",
-      overpaid: "支払いの超過",
-      duplicate_payment: "二重の支払い",
-      wrong_token: "別のトークン",
-      wrong_network: "別のネットワーク",
-      missing_memo: "メモなし",
-      reorged: "ネットワークにより取り消し",
-      below_dust: "少額のため計上なし",
-      screened: "審査により保留",
-      settlement_failed: "精算の失敗",
-      expiry_unseen: "1 日間未検出",
-      unmatched_payment: "該当する請求書なし",
-      duplicate_payout: "二重の出金",
-      payout_mismatch: "署名内容と異なる出金"
-    },
+    types: exceptionNames.ja,
     actions: {
       accept: "受け入れる",
       refund: "返金する",

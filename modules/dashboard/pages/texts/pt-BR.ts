@@ -1,4 +1,5 @@
 /** Brazilian Portuguese. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./ptBRAccount.ts"
@@ -450,23 +451,7 @@ export const ptBR: Texts = {
     question: "O que você quer fazer?",
     decide: "Decidir",
     noteHint: "O motivo, para quem lê os livros",
-    types: {
-      underpaid_expired: "Valor insuficiente, prazo encerrado",
-      late_payment: "Chegou depois do prazo",
-      overpaid: "Valor a mais",
-      duplicate_payment: "Pago duas vezes",
-      wrong_token: "Outro token",
-      wrong_network: "Outra rede",
-      missing_memo: "Falta o memo",
-      reorged: "Revertido pela rede",
-      below_dust: "Pequeno demais para contar",
-      screened: "Retido pela verificação",
-      settlement_failed: "Falha na liquidação",
-      expiry_unseen: "Não detectado por um dia",
-      unmatched_payment: "Não é de nenhuma fatura",
-      duplicate_payout: "Pago duas vezes a terceiros",
-      payout_mismatch: "Pago diferente do que foi assinado"
-    },
+    types: exceptionNames["pt-BR"],
     actions: {
       accept: "Aceitar",
       refund: "Devolver",

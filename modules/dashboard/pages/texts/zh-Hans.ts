@@ -1,4 +1,5 @@
 /** Simplified Chinese. */
+import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./zhHansAccount.ts"
@@ -440,23 +441,7 @@ export const zhHans: Texts = {
     question: "您要如何处理？",
     decide: "决定",
     noteHint: "原因，供查看账簿的人参考",
-    types: {
-      underpaid_expired: "付款不足，已超时",
-      late_payment: "到账过晚",
-      overpaid: "多付",
-      duplicate_payment: "重复付款",
-      wrong_token: "其他代币",
-      wrong_network: "其他网络",
-      missing_memo: "缺少备注（Memo）",
-      reorged: "被网络撤销",
-      below_dust: "金额过小，不计入",
-      screened: "因审查暂扣",
-      settlement_failed: "结算失败",
-      expiry_unseen: "一天内未检测到",
-      unmatched_payment: "不属于任何账单",
-      duplicate_payout: "重复付出",
-      payout_mismatch: "付出与签名内容不符"
-    },
+    types: exceptionNames["zh-Hans"],
     actions: {
       accept: "接受",
       refund: "退还",

@@ -1,8 +1,8 @@
-/** What each type of exception is called in messages, as the dashboard calls it. Pure. */
-import type { ExceptionType } from "../../../schemas/Payment.ts"
-import type { Language } from "../../../schemas/Languages.ts"
+/** What people are told that a type of exception is, on pages and in messages. Pure. */
+import type { ExceptionType } from "../../schemas/Payment.ts"
+import type { Language } from "../../schemas/Languages.ts"
 
-export const exceptionTypes: Readonly<Record<Language, Readonly<Record<ExceptionType, string>>>> = {
+export const exceptionNames: Readonly<Record<Language, Readonly<Record<ExceptionType, string>>>> = {
   en: {
     underpaid_expired: "Too little, time ran out",
     late_payment: "Arrived late",
