@@ -117,6 +117,18 @@ const withoutLines = (file: string, gone: ReadonlyArray<string>) => {
   )
 }
 
+/** Scripts of the package name the folders of modules that are built, or checked, by themselves. */
+const withoutCommands = (file: string, gone: ReadonlyArray<string>) => {
+  const text = readFileSync(file, "utf8")
+  const { scripts }: { readonly scripts: Readonly<Record<string, string>> } = parse(text)
+  const isOfGone = (command: string) => gone.some((name) => command.includes(`modules/${name}/`))
+  const rest = Object.entries(scripts).reduce((kept, [name, script]) => {
+    const commands = script.split(" && ").filter((command) => !isOfGone(command))
+    return applyEdits(kept, modify(kept, ["scripts", name], commands.join(" && "), {}))
+  }, text)
+  writeFileSync(file, rest)
+}
+
 /** Removes the tests that cannot be there any more, until all the rest finds what it loads; answers which. */
 const withoutTests = (copy: string, gone: ReadonlyArray<string>): ReadonlyArray<string> => {
   const removed: Array<string> = []
@@ -156,6 +168,7 @@ export const copyWithout = (gone: ReadonlyArray<string>, directory: string): Rea
   }
   symlinkSync(join(root, "node_modules"), join(directory, "node_modules"))
   for (const name of ["devnet", "mainnet"]) withoutLines(join(directory, "config", `${name}.jsonc`), gone)
+  withoutCommands(join(directory, "package.json"), gone)
   withoutClientLines(join(directory, "modules/clients/client.ts"), gone)
   return withoutTests(directory, gone)
 }
