@@ -2,6 +2,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { looksSecret, publicPattern } from "../../../modules/dashboard/rules/SecretText.ts"
 
+/** A pattern that goes back over the text takes minutes; this one microseconds, on a machine that may be busy. */
+const momentMillis = 2_000
+
 const phrase = "test test test test test test test test test test test junk"
 
 const secrets = [
@@ -51,7 +54,7 @@ describe("a text in the form of a wallet", () => {
     for (const text of ["a ".repeat(1_000), "abc ".repeat(500), "4".repeat(2_000), `xprv${"-".repeat(1_990)}`]) {
       const start = performance.now()
       looksSecret(text)
-      assert.isBelow(performance.now() - start, 100, text.slice(0, 20))
+      assert.isBelow(performance.now() - start, momentMillis, text.slice(0, 20))
     }
   })
 })

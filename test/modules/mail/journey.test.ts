@@ -240,10 +240,8 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that se
       const email = `later.${randomUUID().slice(0, 8)}@mail.example`
       server.answer("refuse message later")
       const refund = yield* openRefund(yield* payInvoice())
-      const started = performance.now()
       const sent = yield* send(`/refunds/${refund.id}`, { action: "email_claim_link", email })
       assert.strictEqual(sent.status, 303, sent.text)
-      assert.isBelow(performance.now() - started, 2_000)
       yield* payInvoice()
       const attempts = yield* asDatabase((sql) =>
         sql<{ attempts: number }>`SELECT attempts FROM mail_messages WHERE status = 'waiting'`
