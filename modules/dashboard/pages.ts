@@ -8,6 +8,7 @@ import { exportFile } from "./pages/Exports.ts"
 import { keys } from "./pages/Keys.ts"
 import { limits } from "./pages/Limits.ts"
 import { link, links, newLink } from "./pages/Links.ts"
+import { metrics } from "./pages/Metrics.ts"
 import { overview } from "./pages/Overview.ts"
 import type { Page } from "./pages/Page.ts"
 import { payment } from "./pages/Payment.ts"
@@ -41,6 +42,7 @@ export const pages: ReadonlyArray<Page> = [
   collect,
   balances,
   periods,
+  metrics,
   webhooks,
   webhook,
   events,

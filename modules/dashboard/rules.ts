@@ -21,6 +21,7 @@ export type SectionName =
   | "batches"
   | "balances"
   | "periods"
+  | "metrics"
   | "webhooks"
   | "events"
   | "keys"
@@ -51,6 +52,7 @@ export const sections: ReadonlyArray<Section> = [
   section("batches", "money", "batches:read", "/api/v1/batches"),
   section("balances", "money", "balances:read", "/api/v1/balance"),
   section("periods", "money", "balances:read", "/api/v1/reconciliation"),
+  section("metrics", "money", "payments:read", "/api/v1/metrics"),
   section("webhooks", "developers", "webhooks:read", "/api/v1/webhooks"),
   section("events", "developers", "payments:read", "/api/v1/events"),
   section("keys", "developers", "keys:read", "/api/v1/api-keys"),

@@ -308,6 +308,26 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
     60_000
   )
 
+  it.effect("leads from months to days to hours, each with the same money in its rows as in its sum", () =>
+    Effect.gen(function*() {
+      const { home } = yield* TheShop
+      const cookies = yield* signIn()
+      const today = new Date().toISOString().slice(0, 10)
+      const month = today.slice(0, 7)
+      const cents = (text: string) => Number(text.replaceAll(/\D/g, ""))
+      for (
+        const [query, next] of [["by=month", `month=${month}`], [`month=${month}`, `day=${today}`], [`day=${today}`]]
+      ) {
+        const { text } = yield* see(cookies, `/metrics?${query}`)
+        const sum = cents(/<dt>Received<\/dt><dd>([^<]*)<\/dd>/.exec(text)![1]!)
+        const [, points] = /aria-label="Over time"[\s\S]*?<tbody>([\s\S]*?)<\/tbody>/.exec(text)!
+        const rows = [...points!.matchAll(/<td class="n">(\$[^<]*)<\/td>/g)].map(([, amount]) => cents(amount!))
+        assert.isAbove(sum, 0, query)
+        assert.strictEqual(rows.reduce((all, amount) => all + amount, 0), sum, query)
+        if (next !== undefined) assert.include(points, `href="${home}/metrics?${next}"`)
+      }
+    }))
+
   it.effect(
     "gives files of lists and months to those who may export, in the words of the API where it refuses",
     () =>

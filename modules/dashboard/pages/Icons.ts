@@ -11,6 +11,7 @@ const paths = {
   batches: "M4 7l8-4 8 4-8 4zM4 12l8 4 8-4M4 17l8 4 8-4",
   balances: "M12 4v16M6 20h12M5 7h14M5 7l-3 7a3.5 3.5 0 0 0 6 0zM19 7l-3 7a3.5 3.5 0 0 0 6 0z",
   periods: "M5 5h14v16H5zM9 3v4m6-4v4M5 10h14m-10 5 2 2 4-4",
+  metrics: "M4 20h16M6 20v-7M11 20V6M16 20v-10",
   webhooks: "M12 9a3 3 0 1 0-3-3M12 9l-4 7M8 16a3 3 0 1 0 3 3h5M16 19a3 3 0 1 0 2-4l-4-6",
   events: "M13 3 5 14h6l-1 7 8-11h-6z",
   keys: "M8 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8M12 12h9v3m-4-3v2",

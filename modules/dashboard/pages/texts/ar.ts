@@ -51,6 +51,7 @@ export const ar: Texts = {
     batches: "الحزم",
     balances: "الأرصدة",
     periods: "الفترات",
+    metrics: "الإحصاءات",
     webhooks: "خطافات الويب",
     events: "الأحداث",
     keys: "مفاتيح API",
@@ -210,6 +211,25 @@ export const ar: Texts = {
     chart: (from, to, highest) => `المستلم يوميًا من ${from} إلى ${to}، بحد أعلى ${highest}`,
     day: "اليوم",
     empty: "لا توجد دفعات بعد"
+  },
+  metrics: {
+    lastDays: "آخر 30 يومًا",
+    lastMonths: "آخر 12 شهرًا",
+    asked: "المبلغ المطلوب",
+    created: "الفواتير المنشأة",
+    paid: "الفواتير المدفوعة",
+    paidPart: "نسبة الفواتير المدفوعة",
+    expired: "الفواتير المنتهية مهلتها",
+    underpaid: "الفواتير المدفوعة جزئيًا",
+    timeToPay: "الوقت حتى الدفع",
+    late: "الدفعات المتأخرة",
+    reverted: "الدفعات التي ألغتها الشبكة",
+    attempts: "محاولات إرسال خطافات الويب",
+    accepted: "نسبة المقبول منها",
+    points: "عبر الزمن",
+    begins: "من",
+    byNetwork: "حسب الشبكة",
+    chart: (from, to, highest) => `المستلم من ${from} إلى ${to}، بحد أعلى ${highest}`
   },
   payments: {
     newInvoice: "فاتورة جديدة",

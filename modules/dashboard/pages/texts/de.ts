@@ -37,6 +37,7 @@ export const de: Texts = {
     batches: "Sammelaufträge",
     balances: "Salden",
     periods: "Perioden",
+    metrics: "Kennzahlen",
     webhooks: "Webhooks",
     events: "Ereignisse",
     keys: "API-Schlüssel",
@@ -199,6 +200,25 @@ export const de: Texts = {
     chart: (from, to, highest) => `Eingegangen je Tag vom ${from} bis ${to}, höchstens ${highest}`,
     day: "Tag",
     empty: "Noch keine Zahlungen"
+  },
+  metrics: {
+    lastDays: "Letzte 30 Tage",
+    lastMonths: "Letzte 12 Monate",
+    asked: "Verlangt",
+    created: "Erstellte Rechnungen",
+    paid: "Bezahlte Rechnungen",
+    paidPart: "Anteil bezahlter Rechnungen",
+    expired: "Abgelaufene Rechnungen",
+    underpaid: "Teilweise bezahlte Rechnungen",
+    timeToPay: "Zeit bis zur Zahlung",
+    late: "Zu spät eingegangene Zahlungen",
+    reverted: "Vom Netzwerk rückgängig gemachte Zahlungen",
+    attempts: "Versuche, einen Webhook zu senden",
+    accepted: "Anteil davon, der angenommen wurde",
+    points: "Im Zeitverlauf",
+    begins: "Ab",
+    byNetwork: "Nach Netzwerk",
+    chart: (from, to, highest) => `Eingegangen von ${from} bis ${to}, höchstens ${highest}`
   },
   payments: {
     newInvoice: "Neue Rechnung",

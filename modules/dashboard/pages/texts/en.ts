@@ -32,6 +32,7 @@ export const en = {
     batches: "Batches",
     balances: "Balances",
     periods: "Periods",
+    metrics: "Metrics",
     webhooks: "Webhooks",
     events: "Events",
     keys: "API keys",
@@ -172,6 +173,25 @@ export const en = {
     chart: (from: string, to: string, highest: string) => `Received per day from ${from} to ${to}, at most ${highest}`,
     day: "Day",
     empty: "No payments yet"
+  },
+  metrics: {
+    lastDays: "Last 30 days",
+    lastMonths: "Last 12 months",
+    asked: "Asked for",
+    created: "Invoices made",
+    paid: "Invoices paid",
+    paidPart: "Part of the invoices that is paid",
+    expired: "Invoices that expired",
+    underpaid: "Invoices paid in part",
+    timeToPay: "Time to pay",
+    late: "Payments that arrived late",
+    reverted: "Payments undone by the network",
+    attempts: "Tries to send a webhook",
+    accepted: "Part of them that was accepted",
+    points: "Over time",
+    begins: "From",
+    byNetwork: "By network",
+    chart: (from: string, to: string, highest: string) => `Received from ${from} to ${to}, at most ${highest}`
   },
   payments: {
     newInvoice: "New invoice",

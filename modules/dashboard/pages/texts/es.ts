@@ -37,6 +37,7 @@ export const es: Texts = {
     batches: "Lotes",
     balances: "Saldos",
     periods: "Períodos",
+    metrics: "Métricas",
     webhooks: "Webhooks",
     events: "Eventos",
     keys: "Claves de API",
@@ -199,6 +200,25 @@ export const es: Texts = {
     chart: (from, to, highest) => `Recibido por día del ${from} al ${to}, como máximo ${highest}`,
     day: "Día",
     empty: "Todavía no hay pagos"
+  },
+  metrics: {
+    lastDays: "Últimos 30 días",
+    lastMonths: "Últimos 12 meses",
+    asked: "Importe solicitado",
+    created: "Facturas creadas",
+    paid: "Facturas pagadas",
+    paidPart: "Parte de las facturas pagada",
+    expired: "Facturas expiradas",
+    underpaid: "Facturas pagadas en parte",
+    timeToPay: "Tiempo hasta el pago",
+    late: "Pagos que llegaron tarde",
+    reverted: "Pagos revertidos por la red",
+    attempts: "Intentos de enviar un webhook",
+    accepted: "Parte aceptada de ellos",
+    points: "A lo largo del tiempo",
+    begins: "Desde",
+    byNetwork: "Por red",
+    chart: (from, to, highest) => `Recibido del ${from} al ${to}, como máximo ${highest}`
   },
   payments: {
     newInvoice: "Nueva factura",

@@ -37,6 +37,7 @@ export const fr: Texts = {
     batches: "Lots",
     balances: "Soldes",
     periods: "Périodes",
+    metrics: "Statistiques",
     webhooks: "Webhooks",
     events: "Événements",
     keys: "Clés d’API",
@@ -200,6 +201,25 @@ export const fr: Texts = {
     chart: (from, to, highest) => `Reçu par jour du ${from} au ${to}, au plus ${highest}`,
     day: "Jour",
     empty: "Aucun paiement pour l’instant"
+  },
+  metrics: {
+    lastDays: "30 derniers jours",
+    lastMonths: "12 derniers mois",
+    asked: "Montant demandé",
+    created: "Factures créées",
+    paid: "Factures payées",
+    paidPart: "Part des factures payées",
+    expired: "Factures expirées",
+    underpaid: "Factures payées en partie",
+    timeToPay: "Délai de paiement",
+    late: "Paiements arrivés en retard",
+    reverted: "Paiements annulés par le réseau",
+    attempts: "Essais d’envoi d’un webhook",
+    accepted: "Part acceptée",
+    points: "Au fil du temps",
+    begins: "À partir de",
+    byNetwork: "Par réseau",
+    chart: (from, to, highest) => `Reçu du ${from} au ${to}, au plus ${highest}`
   },
   payments: {
     newInvoice: "Nouvelle facture",

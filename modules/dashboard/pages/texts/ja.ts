@@ -37,6 +37,7 @@ export const ja: Texts = {
     batches: "一括処理",
     balances: "残高",
     periods: "会計期間",
+    metrics: "統計",
     webhooks: "Webhook",
     events: "イベント",
     keys: "API キー",
@@ -199,6 +200,25 @@ export const ja: Texts = {
     chart: (from, to, highest) => `${from} から ${to} までの 1 日ごとの受取額、最大 ${highest}`,
     day: "日",
     empty: "まだ支払いはありません"
+  },
+  metrics: {
+    lastDays: "過去 30 日",
+    lastMonths: "過去 12 か月",
+    asked: "請求額",
+    created: "作成された請求書",
+    paid: "支払われた請求書",
+    paidPart: "支払われた請求書の割合",
+    expired: "期限切れの請求書",
+    underpaid: "一部支払いの請求書",
+    timeToPay: "支払いまでの時間",
+    late: "遅れて届いた支払い",
+    reverted: "ネットワークに取り消された支払い",
+    attempts: "Webhook の送信回数",
+    accepted: "そのうち受理された割合",
+    points: "推移",
+    begins: "開始",
+    byNetwork: "ネットワーク別",
+    chart: (from, to, highest) => `${from} から ${to} までの受取額、最大 ${highest}`
   },
   payments: {
     newInvoice: "新しい請求書",

@@ -37,6 +37,7 @@ export const ptBR: Texts = {
     batches: "Lotes",
     balances: "Saldos",
     periods: "Períodos",
+    metrics: "Métricas",
     webhooks: "Webhooks",
     events: "Eventos",
     keys: "Chaves de API",
@@ -198,6 +199,25 @@ export const ptBR: Texts = {
     chart: (from, to, highest) => `Recebido por dia de ${from} a ${to}, no máximo ${highest}`,
     day: "Dia",
     empty: "Ainda não há pagamentos"
+  },
+  metrics: {
+    lastDays: "Últimos 30 dias",
+    lastMonths: "Últimos 12 meses",
+    asked: "Valor pedido",
+    created: "Faturas criadas",
+    paid: "Faturas pagas",
+    paidPart: "Parte das faturas que foi paga",
+    expired: "Faturas expiradas",
+    underpaid: "Faturas pagas em parte",
+    timeToPay: "Tempo até o pagamento",
+    late: "Pagamentos que chegaram atrasados",
+    reverted: "Pagamentos desfeitos pela rede",
+    attempts: "Tentativas de enviar um webhook",
+    accepted: "Parte delas que foi aceita",
+    points: "Ao longo do tempo",
+    begins: "A partir de",
+    byNetwork: "Por rede",
+    chart: (from, to, highest) => `Recebido de ${from} a ${to}, no máximo ${highest}`
   },
   payments: {
     newInvoice: "Nova fatura",

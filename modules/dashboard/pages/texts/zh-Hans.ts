@@ -37,6 +37,7 @@ export const zhHans: Texts = {
     batches: "批次",
     balances: "余额",
     periods: "会计期间",
+    metrics: "统计",
     webhooks: "Webhook",
     events: "事件",
     keys: "API 密钥",
@@ -195,6 +196,25 @@ export const zhHans: Texts = {
     chart: (from, to, highest) => `${from} 至 ${to} 的每日收款，最高 ${highest}`,
     day: "日期",
     empty: "还没有付款"
+  },
+  metrics: {
+    lastDays: "最近 30 天",
+    lastMonths: "最近 12 个月",
+    asked: "应收金额",
+    created: "新建账单",
+    paid: "已付账单",
+    paidPart: "已付账单占比",
+    expired: "过期账单",
+    underpaid: "部分付款的账单",
+    timeToPay: "付款用时",
+    late: "迟到的付款",
+    reverted: "被网络撤销的付款",
+    attempts: "Webhook 发送次数",
+    accepted: "其中被接受的占比",
+    points: "随时间变化",
+    begins: "起始",
+    byNetwork: "按网络",
+    chart: (from, to, highest) => `${from} 至 ${to} 的收款，最高 ${highest}`
   },
   payments: {
     newInvoice: "新建账单",
