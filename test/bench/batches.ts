@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, References } from "effect"
 import { batchHistory } from "../support/batches/BatchHistory.ts"
-import { type BatchWorld, evmWorld } from "../support/batches/Worlds.ts"
+import { type BatchWorld, evmWorld, solanaWorld } from "../support/batches/Worlds.ts"
 import { buildBundle } from "../support/BuiltService.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
@@ -22,7 +22,10 @@ const shownWarnings = 5
 /** Histories of one world: each moves its clock on, and an export is valid for seven days at most. */
 const historiesOfWorld = 100
 
-const worlds: Readonly<Record<string, typeof evmWorld>> = { batches_evm: evmWorld }
+const worlds: Readonly<Record<string, typeof evmWorld>> = {
+  batches_evm: evmWorld,
+  batches_solana: solanaWorld
+}
 
 export const batchFamilies: ReadonlyArray<string> = Object.keys(worlds)
 

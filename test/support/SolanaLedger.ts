@@ -39,6 +39,8 @@ const fieldlessErrors: ReadonlyMap<number, string> = new Map([
 const clockSysvar = "SysvarC1ock11111111111111111111111111111111"
 const systemProgram = "11111111111111111111111111111111"
 
+type Account = ReturnType<LiteSVM["getAccount"]>
+
 export interface LedgerAccount {
   readonly lamports: bigint
   readonly owner: string
@@ -73,7 +75,10 @@ export interface LedgerTransaction {
   readonly inner: ReadonlyArray<{ readonly index: number; readonly instructions: ReadonlyArray<LedgerInstruction> }>
 }
 
-/** `now`: epoch seconds; where it is given, blocks have the time of their making, else 0.4 s lie between slots. */
+/**
+ * `now`: epoch seconds; where it is given, blocks have the time of their making, else 0.4 s lie between slots.
+ * `genesisHash`: that of a cluster; absent: of one that nobody knows.
+ */
 export class SolanaLedger {
   readonly svm: LiteSVM
   readonly genesisHash: string
@@ -84,17 +89,24 @@ export class SolanaLedger {
   finalityDepth = 31
   transactions: Array<LedgerTransaction> = []
   private readonly times = new Map<number, number>()
+  /** Slots without a block, the lowest first. */
+  private readonly skipped: Array<number> = []
+  /** What each transaction changed, as it was before, and the bytes that were sent, by signature. */
+  private readonly undo = new Map<string, { readonly wire: Uint8Array; readonly accounts: ReadonlyArray<Account> }>()
   private readonly now: (() => number) | null
   /** Blockhashes that a node gave out, and the last height at which each can be used. */
   private readonly blockhashes = new Map<string, number>()
   /** Blocks of earlier slots were cleaned up. */
   firstSlot = 0
 
-  constructor(now: (() => number) | null = null) {
+  constructor(
+    now: (() => number) | null = null,
+    genesisHash = base58Text.decode(sha256(crypto.getRandomValues(new Uint8Array(8))))
+  ) {
     // Slots go on by the clock while a transaction is being signed.
     this.svm = new LiteSVM().withBlockhashCheck(false)
     this.now = now
-    this.genesisHash = base58Text.decode(sha256(crypto.getRandomValues(new Uint8Array(8))))
+    this.genesisHash = genesisHash
     for (let slot = 0; slot <= this.slot; slot++) this.times.set(slot, this.timeFor(slot))
     this.svm.warpToSlot(BigInt(this.slot))
   }
@@ -108,6 +120,7 @@ export class SolanaLedger {
     for (let step = 1; step <= slots; step++) {
       const slot = this.slot + step
       if (!areSkipped || step === slots) this.times.set(slot, this.timeFor(slot))
+      else this.skipped.push(slot)
     }
     this.slot += slots
     this.svm.warpToSlot(BigInt(this.slot))
@@ -176,7 +189,7 @@ export class SolanaLedger {
 
   /** Blocks up to a slot. */
   blockHeightAt(slot: number): number {
-    return [...this.times.keys()].filter((each) => each <= slot).length
+    return slot + 1 - this.skipped.filter((each) => each <= slot).length
   }
 
   /** A blockhash for wallets. Those that were not given out here can be used for ever. */
@@ -239,8 +252,10 @@ export class SolanaLedger {
     const keys = [...message.staticAccounts, ...loaded.writable, ...loaded.readonly]
     const balances = () => keys.map((key) => this.balanceOf(key))
     const before = balances()
+    const accounts = keys.map((key) => this.svm.getAccount(key))
     const result = this.svm.sendTransaction(transaction)
     const after = balances()
+    this.undo.set(signature, { wire, accounts: accounts.filter((account) => this.isChanged(account)) })
     const isFailed = result instanceof FailedTransactionMetadata
     if ("instructions" in message === false) throw new Error("a transaction of a version that is not known")
     this.advance()
@@ -273,7 +288,38 @@ export class SolanaLedger {
     return signature
   }
 
-  /** What a fork does to one transaction that was only confirmed. */
+  private isChanged(account: Account): boolean {
+    const now = this.svm.getAccount(account.address)
+    if (!account.exists || !now.exists) return account.exists !== now.exists
+    return account.lamports !== now.lamports || Buffer.compare(account.data, now.data) !== 0
+  }
+
+  /**
+   * What a fork does that has none of the newest transactions: those of so many slots, none of which may be final. The
+   * accounts are as they were. Answers the bytes of the transactions, the oldest first: any may be executed again.
+   */
+  leaveOut(slots: number): ReadonlyArray<Uint8Array> {
+    // Else the machine would refuse a transaction that it has executed on the other fork.
+    this.svm.withTransactionHistory(0n)
+    const isLeftOut = ({ slot }: LedgerTransaction) => slot > this.slot - slots
+    const leftOut = this.transactions.filter(isLeftOut).map(({ signature }) => this.undo.get(signature)!)
+    this.transactions = this.transactions.filter((each) => !isLeftOut(each))
+    for (const { accounts } of leftOut.toReversed()) {
+      for (const account of accounts) {
+        this.svm.setAccount(account.exists ? account : {
+          address: account.address,
+          programAddress: address(systemProgram),
+          lamports: lamports(0n),
+          executable: false,
+          space: 0n,
+          data: new Uint8Array()
+        })
+      }
+    }
+    return leftOut.map(({ wire }) => wire)
+  }
+
+  /** What a fork does to one transaction that was only confirmed; the accounts stay as they are. */
   drop(signature: string): LedgerTransaction {
     const dropped = this.transactions.find((each) => each.signature === signature)
     if (dropped === undefined) throw new Error(`no transaction ${signature}`)

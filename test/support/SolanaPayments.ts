@@ -88,8 +88,11 @@ const promised = <A>(run: () => Promise<A>): Effect.Effect<A> => Effect.promise(
 /** An address that nothing has ever been sent to. */
 export const newAddress = promised(async () => (await generateKeyPairSigner()).address as string)
 
-/** A payor with coins and three tokens, two of them: `usdc` of the classic program, and one of Token-2022 that keeps a fee. */
-export const openBank = (ledger: SolanaLedger) =>
+/**
+ * A payor with coins and three tokens, two of them: `dollar` of the classic program, and one of Token-2022 that keeps a
+ * fee.
+ */
+export const openBank = (ledger: SolanaLedger, dollar = usdc) =>
   Effect.gen(function*() {
     const payer: KeyPairSigner = yield* promised(() => generateKeyPairSigner())
     const feeMint = yield* promised(() => generateKeyPairSigner())
@@ -178,8 +181,8 @@ export const openBank = (ledger: SolanaLedger) =>
         ])
       })
 
-    ledger.place(usdc, TOKEN_PROGRAM_ADDRESS, mintBytes(payer.address))
-    yield* mintSome(usdc)
+    ledger.place(dollar, TOKEN_PROGRAM_ADDRESS, mintBytes(payer.address))
+    yield* mintSome(dollar)
     const unlistedToken = yield* newAddress
     ledger.place(unlistedToken, TOKEN_PROGRAM_ADDRESS, mintBytes(payer.address))
     yield* mintSome(unlistedToken)

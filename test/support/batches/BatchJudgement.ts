@@ -46,7 +46,7 @@ const isExecutionOf = ({ context: { chain } }: Evidence, batchId: string) => ({ 
 /** The promise itself: no line is paid twice by what the chain guards, whoever signs what, how often and when. */
 const judgeGuarded = ({ context: { shop }, moved }: Evidence) =>
   shop.obligations.flatMap(({ to }) => {
-    const count = moved.filter((each) => each.to === to && each.guard !== null).length
+    const count = moved.filter((each) => each.to === to && each.isGuarded).length
     return count <= 1 ? [] : [`${to} was paid ${count} times by guarded exports`]
   })
 
@@ -55,16 +55,15 @@ const listOf = ({ context: { shop } }: Evidence): ReadonlySet<string> =>
 
 const isStanding = ({ resolution, status }: Row): boolean => status === "open" || resolution !== null
 
-/** Each second transfer of a list has its exception, and nothing else has one. */
+/** Each second transfer to a line has its exception, and nothing else has one. */
 const judgeDuplicates = (evidence: Evidence) => {
   const { context: { shop }, exceptions, moved } = evidence
-  const lists = listOf(evidence)
   return shop.obligations.flatMap(({ to }) => {
     const paid = moved.filter((each) => each.to === to)
     const standing = exceptions.filter((each) =>
       each["type"] === "duplicate_payout" && each["evidence"].address === to && isStanding(each)
     )
-    const expected = lists.has(to) ? Math.max(0, paid.length - 1) : 0
+    const expected = Math.max(0, paid.length - 1)
     const named = new Set(standing.map((each) => each["evidence"].tx_hash))
     return standing.length === expected && named.size === expected &&
         standing.every((each) => paid.some(({ txHash }) => txHash === each["evidence"].tx_hash))

@@ -1,6 +1,6 @@
 /** What operators, wallets, networks and machines do in a history of batches: one step each. */
 import { Effect } from "effect"
-import { chooseOne, rollOf } from "../money/Shop.ts"
+import { chooseOne, newKey, rollOf } from "../money/Shop.ts"
 import type { MovedMoney } from "./PayingChain.ts"
 import {
   approveAt,
@@ -118,7 +118,7 @@ export const exportPart = Effect.fnUntraced(function*(context: StepContext) {
 const pay = Effect.fnUntraced(
   function*({ chain, roll, shop }: StepContext, { batch, payload, validUntil }: GivenExport) {
     if (validUntil !== null) {
-      const how = roll(12) === 0 ? "changed_destination" : "as_given"
+      const how = roll(12) === 0 ? chooseOne(roll, chain.changes)! : "as_given"
       return yield* chain.sign(shop.wallet, payload, how, shop.thief)
     }
     for (const line of batch.lines.filter(() => roll(3) > 0)) yield* chain.payLine(shop.wallet, line)
@@ -162,15 +162,12 @@ export const payList = Effect.fnUntraced(function*(context: StepContext) {
   yield* chain.mine(1)
 })
 
-const newHash = (context: StepContext): string =>
-  `0x${Array.from({ length: 64 }, () => context.roll(16).toString(16)).join("")}`
-
 /** Milliseconds that a look may take on a busy machine. */
 const lookMillis = 30_000
 
 /** Every batch that is looked for on its network is looked at now; others are due when they expire. */
 export const look = Effect.fnUntraced(function*(context: StepContext) {
-  const { deployment, shop } = context
+  const { chain, deployment, roll, shop } = context
   const { query } = deployment
   const waiting = `SELECT count(*)::int AS count FROM batches WHERE merchant_id = ${shop.id} AND due_at = 1`
   const [due] = yield* query(
@@ -183,8 +180,8 @@ export const look = Effect.fnUntraced(function*(context: StepContext) {
   for (let instance = 0; instance < deployment.instances; instance++) {
     yield* deployment.ask(instance, `/api/v1/batches/${due["id"]}/sent`, {
       method: "POST",
-      headers: { ...shop.person, "idempotency-key": newHash(context).slice(2, 38) },
-      body: { part: 1, tx_hash: newHash(context) }
+      headers: { ...shop.person, "idempotency-key": newKey(roll) },
+      body: { part: 1, tx_hash: chain.newHash(roll) }
     })
   }
   const end = Date.now() + lookMillis
@@ -194,12 +191,9 @@ export const look = Effect.fnUntraced(function*(context: StepContext) {
   }
 })
 
-/** Transfers of lists that no line needs, as the chain has them now. */
+/** Transfers of lines that were paid before, as the chain has them now. */
 const duplicates = Effect.fnUntraced(function*({ chain, shop }: StepContext) {
-  const lists = new Set(
-    shop.given.flatMap(({ batch, validUntil }) => validUntil === null ? batch.lines.map(({ to }) => to) : [])
-  )
-  const moved = (yield* chain.moved(shop.wallet)).filter(({ to }) => lists.has(to))
+  const moved = (yield* chain.moved(shop.wallet)).filter(({ to }) => to !== shop.thief)
   return [...Map.groupBy(moved, ({ to }) => to)].filter(([, all]) => all.length > 1)
 })
 
@@ -216,7 +210,8 @@ const pauseMillis = 100
 /** A second transfer that many blocks lie on was told before: an exception of it is there. */
 export const tellDuplicates = Effect.fnUntraced(function*(context: StepContext) {
   const { chain, deployment, shop } = context
-  if (shop.given.every(({ validUntil }) => validUntil !== null)) return
+  // Only of these may a line be paid twice.
+  if (chain.isGuardedChanged && shop.given.every(({ validUntil }) => validUntil !== null)) return
   const head = yield* chain.head
   const all = yield* duplicates(context)
   const isDeep = ({ height, txHash }: MovedMoney) => !shop.told.has(txHash) && head - height >= tellingDepth

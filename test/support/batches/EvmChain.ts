@@ -162,7 +162,7 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
       getAddress(address) === payer.address && kind === topics.paid
     )
     const height = Number(receipt.blockNumber)
-    const common = { txHash: hash, height, isFinal: height <= final, guard: paid?.topics[2] ?? null }
+    const common = { txHash: hash, height, isFinal: height <= final, guard: paid?.topics[2] ?? null, isGuarded: paid !== undefined }
     const ofTokens = receipt.logs.flatMap(({ address, data, topics: [kind, from, to] }: any) =>
       kind === transferTopic && getAddress(`0x${from.slice(26)}`) === wallet
         ? [{ ...common, token: getAddress(address), to: getAddress(`0x${to.slice(26)}`), units: BigInt(data) }]
@@ -198,6 +198,8 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
     tokens,
     formats: ["eip5792", "transactions", "safe"],
     isListing: true,
+    changes: ["changed_destination"],
+    isGuardedChanged: true,
     receivingKind: null,
     finality,
     validitySeconds: Effect.map(
@@ -207,6 +209,7 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
     newWallet,
     signMessage: (wallet, message) => Effect.promise(() => senders.accounts.get(wallet)!.signMessage({ message })),
     newReceiver: (seed) => privateKeyToAccount(keyOf(`receiver ${seed}`)).address,
+    newHash: (roll) => `0x${Array.from({ length: 64 }, () => roll(16).toString(16)).join("")}`,
     thief: (seed) => privateKeyToAccount(keyOf(`thief ${seed}`)).address,
     guardOf: (batchId, part) => keccak256(toHex(`tillwire:batch:${batchId.slice("bat_".length)}:${part}`)),
     sign: Effect.fnUntraced(function*(wallet, payload, how, thief) {

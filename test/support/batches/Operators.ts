@@ -169,7 +169,7 @@ const openRefunds = Effect.fnUntraced(function*(context: StepContext) {
   const { memo = null, temp_address: to } = shown.json.data ?? shown.json
   yield* chain.receive(to, token, units, memo)
   shop.received.set(token.symbol, units)
-  yield* chain.mine(confirmingBlocks)
+  yield* chain.mine(Math.max(confirmingBlocks, chain.finality + 1))
   for (;;) {
     const { status } = yield* read(context, `/api/v1/invoices/${invoice.invoice_id}`)
     if (status === "paid") break

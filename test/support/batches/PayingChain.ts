@@ -11,8 +11,10 @@ export interface MovedMoney {
   readonly units: bigint
   readonly isFinal: boolean
   readonly height: number
-  /** The part that it executed, as `guardOf` names it; null: nothing on the chain keeps it from being sent twice. */
+  /** The part that it executed, as `guardOf` names it; null: nothing on the chain says that it is a part's. */
   readonly guard: string | null
+  /** Whether the chain keeps what is given out of that part from being executed beside it. */
+  readonly isGuarded: boolean
 }
 
 /** A line of a list for people. */
@@ -22,8 +24,11 @@ export interface ListedLine {
   readonly units: bigint
 }
 
-/** What a wallet does with an export: signs it as it is, or after somebody has put another receiver into it. */
-export type Signature = "as_given" | "changed_destination"
+/** What is not as it was given out: somebody has put another receiver into it, or the wallet adds something of its own. */
+export type Change = "changed_destination" | "added_instruction"
+
+/** What a wallet does with an export: signs it as it is, or changed. */
+export type Signature = "as_given" | Change
 
 /** A token that is paid in. */
 export interface PaidToken {
@@ -43,6 +48,10 @@ export interface PayingChain {
   readonly formats: ReadonlyArray<string>
   /** Whether it can be given out as a list, which nothing on the chain keeps from being paid twice. */
   readonly isListing: boolean
+  /** How an export may be changed before it is signed. */
+  readonly changes: ReadonlyArray<Change>
+  /** Whether the chain keeps one that was changed from being executed beside the one that was given out, too. */
+  readonly isGuardedChanged: boolean
   /** Blocks until one is final. */
   readonly finality: number
   /** Of the wallet as one that receives, too; null: invoices are paid to one of the deployment. */
@@ -54,6 +63,8 @@ export interface PayingChain {
   /** Signs a text with the key of a wallet. */
   readonly signMessage: (wallet: string, message: string) => Effect.Effect<string>
   readonly newReceiver: (seed: string) => string
+  /** What could be the name of a transaction. */
+  readonly newHash: (roll: Roll) => string
   /** Whoever malware pays in place of a receiver. */
   readonly thief: (seed: string) => string
   /** How the chain names a part that it keeps from being executed twice. */

@@ -6,6 +6,7 @@ import type { MoneyDeployment } from "../money/Shop.ts"
 import { type EvmPayingChain, evmPayingChain } from "./EvmChain.ts"
 import { type BatchDeployment, type InstanceStart, startInstances } from "./Instances.ts"
 import type { PayingChain } from "./PayingChain.ts"
+import { type SolanaPayingChain, solanaPayingChain } from "./SolanaChain.ts"
 
 export interface BatchWorld {
   readonly deployment: BatchDeployment
@@ -24,7 +25,13 @@ const pollMillis = 300
 /** The wallet of the deployment, to which invoices are paid. */
 const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(0x5d)).derive("m/44'/60'/0'").publicExtendedKey
 
-/** Mainnet's rules, as config and environment of one process; a wallet that signs in opens a merchant. */
+type ChaosConfig = ReturnType<typeof chaosDeployment>["config"]
+
+/** A wallet that signs in opens a merchant. */
+const withSignup = ({ modules }: ChaosConfig) =>
+  modules.map((module) => module.use === "identity" ? { use: "identity", options: { signup: "open" } } : module)
+
+/** Mainnet's rules, as config and environment of one process. */
 const evmDeployment = (database: string, { urls }: EvmPayingChain, program: string | undefined): InstanceStart => {
   const [first, second, third] = urls as readonly [string, string, string]
   const { config, environment } = chaosDeployment(database, { rpc: [first, second], xpub, pollMillis })
@@ -33,9 +40,7 @@ const evmDeployment = (database: string, { urls }: EvmPayingChain, program: stri
     config: {
       ...config,
       chains: [{ use, options: { ...options, rpc: [...options.rpc, "${env:BASE_RPC_3}"] } }],
-      modules: config.modules.map((module) =>
-        module.use === "identity" ? { use: "identity", options: { signup: "open" } } : module
-      )
+      modules: withSignup(config)
     },
     environment: { ...environment, BASE_RPC_3: third },
     ...(program === undefined ? {} : { program })
@@ -51,4 +56,39 @@ export const evmWorld = (
   Effect.gen(function*() {
     const chain = yield* evmPayingChain
     return { chain, deployment: yield* startInstances(instances, evmDeployment(url, chain, program), query) }
+  })
+
+const solanaDeployment = (
+  database: string,
+  { receiver, urls }: SolanaPayingChain,
+  program: string | undefined
+): InstanceStart => {
+  const [first, second, third] = urls as readonly [string, string, string]
+  const { config, environment } = chaosDeployment(database, { rpc: [first, second], xpub, pollMillis })
+  const [{ use }] = config.prices as [typeof config.prices[number]]
+  return {
+    config: {
+      ...config,
+      chains: [{
+        use: "solana",
+        options: {
+          environment: "mainnet",
+          rpc: ["${env:SOLANA_RPC_1}", "${env:SOLANA_RPC_2}", "${env:SOLANA_RPC_3}"],
+          address: receiver,
+          pollMillis
+        }
+      }],
+      prices: [{ use, options: { prices: { "usd-coin": "1", solana: "200" } } }],
+      modules: withSignup(config)
+    },
+    environment: { ...environment, SOLANA_RPC_1: first, SOLANA_RPC_2: second, SOLANA_RPC_3: third },
+    ...(program === undefined ? {} : { program })
+  }
+}
+
+/** So many processes before nodes of Solana; `program`: as in {@link Start}. */
+export const solanaWorld: typeof evmWorld = ({ query, url }, instances, program) =>
+  Effect.gen(function*() {
+    const chain = yield* solanaPayingChain
+    return { chain, deployment: yield* startInstances(instances, solanaDeployment(url, chain, program), query) }
   })
