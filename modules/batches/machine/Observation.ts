@@ -8,6 +8,15 @@ import type { FinalLine, LineState, PartState, UnexpectedTransfer } from "./Stat
 /** Formats whose lines stand alone: a transaction may have some of them, and another the rest. */
 const separateFormats: ReadonlySet<PayoutFormat> = new Set(["csv", "ton"])
 
+/**
+ * Formats whose export the chain may execute once more after somebody has changed it, or a wallet has: what one
+ * transaction leaves out, another may pay until the export is over.
+ */
+const repeatableFormats: ReadonlySet<PayoutFormat> = new Set(["solana", "ton"])
+
+const mayRepeat = (part: PartState, { isOver }: PayoutSearch): boolean =>
+  !isOver && part.export !== null && repeatableFormats.has(part.export.format)
+
 interface Sighting {
   readonly execution: PayoutExecution
   readonly transfer: PayoutTransfer
@@ -32,15 +41,17 @@ const isSettled = ({ status }: LineState): boolean =>
   status === "paid" || status === "mismatch" || status === "released"
 
 /**
- * The transfer that pays a line: the one that did; else one of the right amount that is final, as no other can take its
- * place any more; else the one that was seen; else the first of the right amount, else the first.
+ * The transfer that pays a line: the one that did; else one of the right amount that is final, first the one that was
+ * seen, as no other can take its place any more; else the one that was seen; else the first of the right amount, else
+ * the first.
  */
 const chosenFor = (line: LineState, sightings: ReadonlyArray<Sighting>): Sighting | undefined => {
   const own = sightings.find(({ execution, transfer }) =>
     execution.txHash === line.txHash && transfer.index === line.transferIndex
   )
-  if (isSettled(line) || own?.execution.isFinal === true) return own
-  const right = sightings.filter(({ transfer }) => transfer.amount === line.units)
+  const isRight = ({ transfer }: Sighting) => transfer.amount === line.units
+  if (isSettled(line) || (own?.execution.isFinal === true && isRight(own))) return own
+  const right = sightings.filter(isRight)
   return right.find(({ execution }) => execution.isFinal) ?? own ?? right[0] ?? sightings[0]
 }
 
@@ -130,6 +141,7 @@ const observePaid = (
 ): Pick<Observation, "finalLines" | "lines" | "unexpected"> => {
   const isSeparate = part.export !== null && separateFormats.has(part.export.format)
   const chosen = lines.map((line, place) => chosenFor(line, sightingsOf(place)))
+  const isRepeatable = mayRepeat(part, search)
   // One signature pays all of its lines or none: one that is final without a line never pays it.
   const execution = isSeparate ?
     undefined :
@@ -139,12 +151,14 @@ const observePaid = (
     if (isSettled(line)) return { line, final: null }
     const sighting = chosen[place]
     if (sighting === undefined) {
-      return execution?.isFinal === true
+      return execution?.isFinal === true && !isRepeatable
         ? { line, final: { line, status: "mismatch", transfer: null, txHash: execution.txHash } }
         : { line: pending(line), final: null }
     }
     if (!sighting.execution.isFinal) return { line: seen(line, sighting), final: null }
     const status = sighting.transfer.amount === line.units ? "paid" as const : "mismatch" as const
+    // Its refund would go into another batch, and then this one would be paid as well.
+    if (status === "mismatch" && isRepeatable) return { line: seen(line, sighting), final: null }
     return { line, final: { line, status, transfer: sighting.transfer, txHash: sighting.execution.txHash } }
   })
   return {
@@ -159,8 +173,9 @@ const statusOfPart = (
   part: PartState,
   lines: ReadonlyArray<LineState>,
   finalLines: ReadonlyArray<FinalLine>,
-  isOver: boolean
+  search: PayoutSearch
 ): BatchPartStatus => {
+  const { isOver } = search
   const finalByLine = new Map(finalLines.map(({ line, status }) => [line.line, status]))
   const statuses = lines.map((line) => {
     const status = finalByLine.get(line.line) ?? line.status
@@ -171,6 +186,8 @@ const statusOfPart = (
   if (statuses.every((status) => status === "paid")) return "paid"
   if (statuses.every((status) => status === "paid" || status === "mismatch")) return "mismatch"
   if (statuses.every((status) => status === "pending")) {
+    // Somebody has executed it, though no line of it arrived: it is not to be signed again.
+    if (mayRepeat(part, search) && search.executions.some(({ transfers }) => transfers.length > 0)) return "seen"
     return isOver || part.status === "lapsed" ? "lapsed" : "out"
   }
   // Some lines are there, and those that are not can never follow.
@@ -192,7 +209,7 @@ export const observe = (
   const observed = kind === "collect"
     ? { ...observeCollected(lines, sightingsOf), unexpected: [] }
     : observePaid(part, lines, search, sightingsOf)
-  const status = statusOfPart(part, observed.lines, observed.finalLines, search.isOver)
+  const status = statusOfPart(part, observed.lines, observed.finalLines, search)
   const first = search.executions[0]
   const hasOpenEnd = observed.unexpected.some(({ isFinal }) => !isFinal)
   return {

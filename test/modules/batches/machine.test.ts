@@ -240,6 +240,54 @@ describe("a part", () => {
     assert.deepStrictEqual(decision.next.lines.map(({ status }) => status), ["mismatch", "paid"])
     assert.deepStrictEqual([decision.next.parts[0]!.status, statusOf(decision.next)], ["mismatch", "partly_paid"])
   })
+
+  for (const format of ["solana", "ton"] as const) {
+    it(`that may be executed once more gives up no line before it is over (${format})`, () => {
+      const batch = after(
+        after(batchOf(2), { _tag: "Approve", approval: approval("ada") }),
+        { _tag: "Export", part: 1, export: exportOf(format, 300, 1n) }
+      )
+      const [given] = execute(batch, { height: 1n, time: 0, executions: [] }, 1).executions
+      const final = { ...given!, isFinal: true }
+      const changed = (change: object) => ({
+        ...final,
+        txHash: "0xchanged",
+        transfers: final.transfers.map((each) => each.index === 0 ? { ...each, ...change } : each)
+      })
+      const observed = (state: BatchState, executions: ReadonlyArray<PayoutExecution>, isOver: boolean) => {
+        const decision = decide(state, { _tag: "Observe", part: 1, search: { executions, searchedTo: 2n, isOver } }, 10)
+        if (isPublicError(decision)) throw new Error(decision.code)
+        const { finalLines, next, unexpected } = decision
+        return {
+          next,
+          found: [next.lines.map(({ status }) => status), next.parts[0]!.status, statusOf(next)],
+          given: finalLines.map(({ line, status }) => `${line.line} ${status}`),
+          told: unexpected.map(({ line, txHash, type }) => `${type} ${line?.line ?? null} ${txHash}`)
+        }
+      }
+      const elsewhere = changed({ destination: "0xthief", line: null })
+      const one = observed(batch, [elsewhere], false)
+      assert.deepStrictEqual([one.found, one.given], [[["pending", "paid"], "seen", "open"], ["2 paid"]])
+      assert.deepStrictEqual(one.told, ["payout_mismatch 1 0xchanged"])
+      const never = observed(one.next, [elsewhere], true)
+      // Each message on TON stands alone: that another went elsewhere says nothing of this one.
+      const left = format === "ton" ? "released" : "mismatch"
+      assert.deepStrictEqual(never.found, [[left, "paid"], "mismatch", "partly_paid"])
+      const both = observed(one.next, [elsewhere, final], true)
+      assert.deepStrictEqual([both.found, both.given], [[["paid", "paid"], "paid", "paid"], ["1 paid"]])
+      assert.deepStrictEqual(both.told, ["payout_mismatch 1 0xchanged", `duplicate_payout 2 ${final.txHash}`])
+
+      const short = changed({ amount: baseUnits(1n) })
+      const less = observed(batch, [short], false)
+      assert.deepStrictEqual([less.found, less.given], [[["seen", "paid"], "seen", "open"], ["2 paid"]])
+      assert.deepStrictEqual(observed(less.next, [short], true).found[0], ["mismatch", "paid"])
+      assert.deepStrictEqual(observed(less.next, [short, final], true).given, ["1 paid"])
+
+      const nothing = { ...elsewhere, transfers: elsewhere.transfers.filter(({ line }) => line === null) }
+      const stolen = observed(batch, [nothing], false)
+      assert.deepStrictEqual(stolen.found, [["pending", "pending"], "seen", "open"], "nobody signs it again")
+    })
+  }
 })
 
 describe("a transaction that somebody reports", () => {
