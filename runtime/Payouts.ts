@@ -161,6 +161,8 @@ export interface CollectCost {
   readonly gasPrice: BaseUnits
   /** The same for the bytes of the call, which rollups take beside the gas; 0 where nothing is. */
   readonly dataFee: BaseUnits
+  /** What a rollup's operator takes for the gas beside its price; 0 where nothing is. */
+  readonly operatorFee: BaseUnits
 }
 
 /** What the runtime asks of a network whose wallets can pay a batch. No function of it signs or sends anything. */

@@ -164,7 +164,7 @@ const selectWorthCollecting = Effect.fnUntraced(function*(
   const gasValue = cost === null || coin === undefined || rate === null
     ? null
     : usdValueDown(
-      baseUnits((cost.gas * cost.gasPrice + cost.dataFee) / BigInt(cost.addresses)),
+      baseUnits((cost.gas * cost.gasPrice + cost.dataFee + cost.operatorFee) / BigInt(cost.addresses)),
       rate,
       coin.decimals
     )

@@ -6,7 +6,7 @@ import { isPublicError, type PublicError, publicError } from "../../../schemas/E
 import { baseUnits } from "../../../schemas/Money.ts"
 import { evmDescriptorOf } from "../../../schemas/Network.ts"
 import { collector, contractErrors, maximumAddressesPerCall } from "./Contracts.ts"
-import { readDataFee, unsignedTransaction } from "./DataFee.ts"
+import { noOpStackFees, readOpStackFees } from "./OpStackFees.ts"
 import { type CallOutcome, type Endpoint, Quantity } from "./JsonRpc.ts"
 import { addressCount, type Call, collectCall, partReference } from "./PayoutCalls.ts"
 import { hasBuild, readNewestHeight } from "./PayoutExport.ts"
@@ -81,10 +81,8 @@ export const estimateCollect = Effect.fnUntraced(function*(
   if (isPublicError(gas)) return yield* gas
   const gasPrice = BigInt(yield* rpc.withFailover((endpoint) => endpoint.call("eth_gasPrice", [], Quantity)))
   const oracle = evmDescriptorOf(network).dataFeeOracle
-  const dataFee = oracle === undefined ?
-    baseUnits(0n) :
-    yield* rpc.withFailover((endpoint) =>
-      readDataFee(endpoint, oracle, unsignedTransaction(call, { chainId, gas, gasPrice }))
-    )
-  return { gas, gasPrice: baseUnits(gasPrice), dataFee }
+  const fees = oracle === undefined
+    ? noOpStackFees
+    : yield* rpc.withFailover((endpoint) => readOpStackFees(endpoint, oracle, call, { chainId, gas, gasPrice }))
+  return { gas, gasPrice: baseUnits(gasPrice), ...fees }
 })

@@ -110,7 +110,8 @@ const estimateCollect: NonNullable<PayoutDriver["estimateCollect"]> = ({ lines }
   Effect.succeed({
     gas: collectGas * BigInt(new Set(lines.map(({ address }) => address)).size),
     gasPrice: collectGasPrice,
-    dataFee: baseUnits(0n)
+    dataFee: baseUnits(0n),
+    operatorFee: baseUnits(0n)
   })
 
 const balanceChangeOn =

@@ -6,9 +6,9 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
-import { decodeFunctionData, type Hex, serializeTransaction, size, toHex } from "viem"
+import { decodeFunctionData, type Hex, serializeTransaction, size, toFunctionSelector, toHex } from "viem"
 import { collector } from "../../../../modules/chains/evm/Contracts.ts"
-import { unsignedTransaction } from "../../../../modules/chains/evm/DataFee.ts"
+import { unsignedTransaction } from "../../../../modules/chains/evm/OpStackFees.ts"
 import { toChecksumAddress } from "../../../../schemas/EvmAddress.ts"
 import type { PublicError } from "../../../../schemas/Errors.ts"
 import { baseUnits } from "../../../../schemas/Money.ts"
@@ -153,6 +153,30 @@ layer(CollectTown.layer("prague"), options)("collecting", (it) => {
         ),
         unsigned
       )
+    }))
+
+  it.effect("costs what the rollup's operator takes for its gas, where the rollup has such a fee", () =>
+    Effect.gen(function*() {
+      const { driver, mintMany, newAddresses, newPart, node, usdc, usdcLine } = yield* makeDesk
+      const addresses = newAddresses(2)
+      yield* mintMany(usdc, addresses.map(({ address }) => address), 7n)
+      const part = newPart(addresses.map((at) => usdcLine(at)))
+      const { gas, operatorFee } = yield* driver.estimateCollect!(part)
+      assert.strictEqual(operatorFee, 0n, "no chain without the contract takes anything")
+      // Stand-ins that take 7 base units for the bytes; asked for the operator's fee, one ends with an error, as the
+      // contract did before Isthmus, and the other takes 100 base units for each unit of gas, and 5 more.
+      const selector = toFunctionSelector("getOperatorFee(uint256)").slice(2)
+      const contract = (operator: string) => `0x60003560e01c63${selector}14601957600760005260206000f35b${operator}`
+      const estimateWith = (operator: string) =>
+        Effect.andThen(
+          node.rpc("anvil_setCode", "0x420000000000000000000000000000000000000F", contract(operator)),
+          driver.estimateCollect!(part)
+        )
+      const before = yield* estimateWith("60006000fd")
+      assert.deepStrictEqual([before.dataFee, before.operatorFee], [7n, 0n] as unknown)
+      const since = yield* estimateWith("60043560640260050160005260206000f3")
+      assert.deepStrictEqual([since.dataFee, since.operatorFee], [7n, 100n * since.gas + 5n] as unknown)
+      assert.strictEqual(since.gas, gas)
     }))
 
   it.effect("is found where somebody else collected, each in its own transaction, and what is left goes on", () =>

@@ -1,17 +1,21 @@
 /**
- * What a rollup of the OP Stack takes for the bytes that it writes to Ethereum, beside the gas of the transaction
- * (https://docs.optimism.io/op-stack/transactions/fees).
+ * What a rollup of the OP Stack takes beside the gas of a transaction: for the bytes that it writes to Ethereum, and,
+ * since its upgrade Isthmus, for its operator (https://docs.optimism.io/op-stack/transactions/fees).
  */
 import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 import { Effect } from "effect"
 import type { DriverError } from "../../../runtime/Chains.ts"
-import { type BaseUnits, baseUnits } from "../../../schemas/Money.ts"
+import type { CollectCost } from "../../../runtime/Payouts.ts"
+import { baseUnits } from "../../../schemas/Money.ts"
 import { numberWord, wordBytes } from "./AbiWords.ts"
 import type { Endpoint } from "./JsonRpc.ts"
 import type { Call } from "./PayoutCalls.ts"
 
 /** `getL1Fee(bytes)` of the contract GasPriceOracle: of an unsigned transaction, whose signature it adds itself. */
 const getL1Fee = "0x49948e0e"
+
+/** `getOperatorFee(uint256)` of the same contract: of gas. How it is computed differs by upgrade, so it is asked. */
+const getOperatorFee = "0x275aedd2"
 
 /** A nonce of the length that a wallet in use has: the fee is by bytes. */
 const typicalNonce = 0xffffn
@@ -34,11 +38,14 @@ const rlpBytes = (bytes: Uint8Array): Uint8Array =>
 const rlpList = (items: ReadonlyArray<Uint8Array>): Uint8Array =>
   withLength(Uint8Array.from(items.flatMap((item) => [...item])), 0xc0)
 
+interface CallGas {
+  readonly chainId: number
+  readonly gas: bigint
+  readonly gasPrice: bigint
+}
+
 /** The unsigned transaction of type 2 (EIP-1559) that sends the call. `gasPrice` stands for both of its prices. */
-export const unsignedTransaction = (
-  { data, to, value }: Call,
-  { chainId, gas, gasPrice }: { readonly chainId: number; readonly gas: bigint; readonly gasPrice: bigint }
-): Uint8Array =>
+export const unsignedTransaction = ({ data, to, value }: Call, { chainId, gas, gasPrice }: CallGas): Uint8Array =>
   Uint8Array.from([
     2,
     ...rlpList([
@@ -50,16 +57,26 @@ export const unsignedTransaction = (
     ])
   ])
 
-/** Base units of the network's coin for the bytes of a transaction, by the rollup's own contract now. */
-export const readDataFee = Effect.fnUntraced(function*(
+type OpStackFees = Pick<CollectCost, "dataFee" | "operatorFee">
+
+export const noOpStackFees: OpStackFees = { dataFee: baseUnits(0n), operatorFee: baseUnits(0n) }
+
+/** Chains of tests have no such contract, and one that is older than a fee has no function for it: nothing is taken. */
+const feeIn = (answer: string) => baseUnits(answer === "0x" ? 0n : BigInt(answer))
+
+/** Base units of the network's coin that the call costs beside its gas, by the rollup's own contract now. */
+export const readOpStackFees = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   oracle: string,
-  transaction: Uint8Array
-): Effect.fn.Return<BaseUnits, DriverError> {
+  call: Call,
+  gas: CallGas
+): Effect.fn.Return<OpStackFees, DriverError> {
+  const transaction = unsignedTransaction(call, gas)
   const digits = bytesToHex(transaction)
   const paddedDigits = Math.ceil(transaction.length / wordBytes) * wordBytes * 2
-  const data = getL1Fee + numberWord(wordBytes) + numberWord(transaction.length) + digits.padEnd(paddedDigits, "0")
-  const answer = yield* endpoint.ethCall(oracle, data)
-  // Chains of tests have no such contract, and take nothing.
-  return baseUnits(answer === "0x" ? 0n : BigInt(answer))
+  const bytes = numberWord(wordBytes) + numberWord(transaction.length) + digits.padEnd(paddedDigits, "0")
+  return {
+    dataFee: feeIn(yield* endpoint.ethCall(oracle, getL1Fee + bytes)),
+    operatorFee: feeIn(yield* endpoint.ethCall(oracle, getOperatorFee + numberWord(gas.gas)))
+  }
 })
