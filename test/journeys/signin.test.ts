@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { type Hex, keccak256, serializeErc6492Signature } from "viem"
 import type { Network } from "../../schemas/Network.ts"
+import { pageUrlOf } from "../../schemas/Web.ts"
 import { type Anvil, anvil } from "../support/Anvil.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory, type TestResponse } from "../support/Service.ts"
@@ -51,7 +52,8 @@ const ask = Effect.fnUntraced(function*(network: Network, address: string) {
   const answer = yield* post("/api/v1/auth/nonce", { network, address })
   assert.strictEqual(answer.status, 200, answer.text)
   const { message, nonce } = answer.json.data as { readonly message: string; readonly nonce: string }
-  return { message, asked: { nonce, domain: new URL(service.url).host, issuedAt: Math.floor(Date.now() / 1000) } }
+  const domain = new URL(pageUrlOf(service.url)).host
+  return { message, asked: { nonce, domain, issuedAt: Math.floor(Date.now() / 1000) } }
 })
 
 type Question = Effect.Success<ReturnType<typeof ask>>

@@ -78,7 +78,7 @@ export const issueChallenge = Effect.fnUntraced(function*(
   text: string,
   linkTo: number | null
 ) {
-  const { domain, settings } = context
+  const { domain, uri } = context
   const found = driverOf(context, network)
   if (found === undefined) return yield* unsupportedNetwork
   const { address } = yield* accountOf(context, network, text, false)
@@ -89,7 +89,7 @@ export const issueChallenge = Effect.fnUntraced(function*(
     network,
     chainId: found.chainId,
     domain,
-    uri: settings.publicUrl,
+    uri,
     statement: statementFor(linkTo),
     nonce,
     issuedAt: now,

@@ -7,6 +7,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { SignIns } from "../../../runtime/SignIns.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { publicError } from "../../../schemas/Errors.ts"
+import { pageUrlOf } from "../../../schemas/Web.ts"
 import { Merchants } from "../../auth/plugin.ts"
 import * as Repo from "../repo.ts"
 import { type Account, accountName } from "../rules.ts"
@@ -19,12 +20,14 @@ export interface IdentityContext {
   readonly signIns: SignIns["Service"]
   readonly settings: Settings["Service"]
   readonly repo: Effect.Success<typeof Repo.make>
-  /** Whom a message is signed for: the host of the public address. */
+  /** Where people open pages, and its host: whom a message is signed for, as passkeys and texts of approvals name it. */
+  readonly uri: string
   readonly domain: string
 }
 
 export const makeContext = Effect.gen(function*() {
   const settings = yield* Settings
+  const uri = pageUrlOf(settings.publicUrl)
   const context: IdentityContext = {
     actors: yield* Actors,
     commit: yield* Commit,
@@ -33,7 +36,8 @@ export const makeContext = Effect.gen(function*() {
     signIns: yield* SignIns,
     settings,
     repo: yield* Repo.make,
-    domain: new URL(settings.publicUrl).host
+    uri,
+    domain: new URL(uri).host
   }
   return context
 })

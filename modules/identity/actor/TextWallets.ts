@@ -44,7 +44,7 @@ const challengeOf = (
     network: found.network,
     chainId: found.id!,
     domain: context.domain,
-    uri: context.settings.publicUrl,
+    uri: context.uri,
     statement: "",
     nonce: createHash("sha256").update(text).digest("hex"),
     issuedAt: now,

@@ -35,7 +35,7 @@ export const publicUrl = "https://pay.example"
 const none = undefined as never
 
 /** Invoices and refunds of a deployment that serves mainnet, with its people. */
-export const approvalService = invoiceServiceIn({
+export const approvalServiceAt = (publicUrl: string) => invoiceServiceIn({
   publicUrl,
   people: {
     apis: [IdentityApi, TeamApi],
@@ -53,6 +53,8 @@ export const approvalService = invoiceServiceIn({
     )
   }
 }) as Layer.Layer<Layer.Success<ReturnType<typeof invoiceServiceIn>> | Services>
+
+export const approvalService = approvalServiceAt(publicUrl)
 
 /** All waits are over: of members, sessions, passkeys and wallets. */
 export const endWaits = Effect.gen(function*() {
@@ -143,13 +145,15 @@ export const openRefund = Effect.fnUntraced(function*(
 })
 
 /** A merchant whose owner and admin have a passkey each, and may approve at once. */
-export const newShop = Effect.gen(function*() {
+export const newShopAt = Effect.fnUntraced(function*(service: string) {
   const merchant = yield* newMerchant
-  const owner = yield* addPasskey((yield* signInByLink(merchant)).session)
-  const admin = yield* addPasskey((yield* newColleague(owner.session, merchant, "admin")).session)
+  const owner = yield* addPasskey((yield* signInByLink(merchant)).session, service)
+  const admin = yield* addPasskey((yield* newColleague(owner.session, merchant, "admin")).session, service)
   yield* endWaits
   return { merchant, owner, admin }
 })
+
+export const newShop = newShopAt(publicUrl)
 
 const pathOf = (object: string, rest: string, environment: Environment) =>
   `/${object}${rest}?environment=${environment}`

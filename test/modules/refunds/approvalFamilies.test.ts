@@ -15,23 +15,24 @@ import { answerBy, changedApprovals, type SigningKind, signingKinds } from "../.
 import {
   addAccount,
   approvalService,
+  approvalServiceAt,
   callOn,
   challengeOf,
   endWaits,
-  newShop,
+  newShopAt,
   openRefund,
   publicUrl
 } from "./ApprovalShop.ts"
 
-/** A refund of real money that a wallet of a kind has approved. */
-const approvedBy = Effect.fnUntraced(function*(kind: SigningKind) {
-  const { merchant, owner } = yield* newShop
-  const account = yield* addAccount(owner.session, merchant, kind)
+/** A refund of real money that a wallet of a kind has approved on pages of an address. */
+const approvedBy = Effect.fnUntraced(function*(kind: SigningKind, service = publicUrl) {
+  const { merchant, owner } = yield* newShopAt(service)
+  const account = yield* addAccount(owner.session, merchant, kind, service)
   yield* endWaits
   const refund = yield* openRefund(merchant)
   const challenge = yield* challengeOf(owner, merchant, refund.id)
   const now = yield* nowSeconds
-  const proof = yield* Effect.promise(() => answerBy(account, familyOf(kind.network), challenge, publicUrl, now))
+  const proof = yield* Effect.promise(() => answerBy(account, familyOf(kind.network), challenge, service, now))
   const { body, status } = yield* callOn(owner, merchant, refund.id, "/approve", { proof })
   assert.strictEqual(status, 200, JSON.stringify(body))
   const found = yield* callOn(owner, merchant, refund.id, "/approvals")
@@ -73,6 +74,18 @@ layer(approvalService, { timeout: "90 seconds" })("the check of an approval", (i
         }
       }
     }).pipe(Effect.scoped))
+})
+
+layer(approvalServiceAt("http://127.0.0.1:8080"), { timeout: "90 seconds" })("a service of its own machine", (it) => {
+  for (const [name, kind] of Object.entries(signingKinds)) {
+    it.effect(`has one name, in the text and for the wallet that signs it (${name})`, () =>
+      Effect.gen(function*() {
+        const approval = yield* approvedBy(kind, "http://localhost:8080")
+        assert.include(approval.text, "\nService: http://localhost:8080\n")
+        const check = yield* approvalScript
+        assert.isTrue(yield* Effect.promise(() => check(approval)), approval.text)
+      }).pipe(Effect.scoped))
+  }
 })
 
 layer(approvalService, { excludeTestServices: true, timeout: "90 seconds" })("an account that is a contract", (it) => {
