@@ -77,6 +77,14 @@ const runFamily = Effect.fnUntraced(function*(
 /** The family that is no chain: what a merchant's money does. */
 const money = "money"
 
+/** What `--family` may name. */
+export const historyFamilies: ReadonlyArray<string> = [
+  ...Object.keys(testedChains),
+  money,
+  "batches",
+  ...batchFamilies
+]
+
 const isAsked = ({ family }: Bench, name: string): boolean => family === undefined || name === family
 
 export const histories = (bench: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>

@@ -3,9 +3,9 @@
  * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
- * batches, such as `batches_evm`. Names: create, events, event_list, http, expiry, ledger, list, looks, calls, webhook,
- * deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, signin, quotes, page, commerce,
- * crash, delivery, chaos, flood, histories; none means all.
+ * batches, `batches_evm` and `batches_solana`. Names: create, events, event_list, http, expiry, ledger, list, looks,
+ * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, signin, quotes,
+ * page, commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -29,7 +29,7 @@ import { eventList } from "./eventList.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
 import { flood } from "./flood.ts"
-import { histories } from "./histories.ts"
+import { histories, historyFamilies } from "./histories.ts"
 import { http } from "./http.ts"
 import { isolation } from "./isolation.ts"
 import { ledger } from "./ledger.ts"
@@ -95,6 +95,11 @@ const { positionals, values } = parseArgs({
 const unknown = positionals.filter((name) => !(name in sections))
 if (unknown.length > 0) {
   console.error(`no section is named ${unknown.join(", ")}; there are ${Object.keys(sections).join(", ")}`)
+  process.exit(2)
+}
+
+if (values.family !== undefined && !historyFamilies.includes(values.family)) {
+  console.error(`no family is named ${values.family}; there are ${historyFamilies.join(", ")}`)
   process.exit(2)
 }
 

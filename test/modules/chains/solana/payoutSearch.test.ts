@@ -191,6 +191,29 @@ describe("what became of a part on Solana", () => {
       assert.deepStrictEqual([found.executions.length, found.executions[0]!.isFinal, found.isOver], [1, true, true])
     }).pipe(Effect.scoped))
 
+  it.live("is nothing on a fork that has nothing of it, and seen again on one that takes it again", () =>
+    Effect.gen(function*() {
+      const { build, execute, from, ledger, partOf, search } = yield* openPayouts()
+      const [one, other] = yield* two
+      const part = partOf([lineOf(one, usdc, 5n * unit), lineOf(other, null, 2n * unit)])
+      const exported = yield* build(part)
+      const account = associatedTokenAccount(one, usdc, tokenProgram)
+      const states = () => [from, other, account].map((key) => ledger.accountAt(key, "processed"))
+      const before = states()
+      const txHash = yield* execute(exported)
+      const executed = states()
+      assert.notDeepEqual(executed, before)
+      const [wire, ...others] = ledger.leaveOut(2)
+      assert.deepStrictEqual([others.length, states() as unknown], [0, before])
+      assert.deepStrictEqual((yield* search(part, exported)).executions, [])
+      ledger.advance()
+      assert.strictEqual(ledger.execute(wire!), txHash)
+      assert.deepStrictEqual(states(), executed)
+      ledger.advance()
+      const lines = [[0, one, 5n * unit], [1, other, 2n * unit]]
+      assert.deepStrictEqual(facts(yield* search(part, exported)), [[false, lines]])
+    }).pipe(Effect.scoped))
+
   it.live("is what most of the configured nodes show: one that hides a payment makes nothing over", () =>
     Effect.gen(function*() {
       const { build, execute, ledger, nodes, partOf, search } = yield* openPayouts(3)
