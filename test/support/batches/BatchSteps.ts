@@ -172,7 +172,9 @@ const lookMillis = 30_000
 export const look = Effect.fnUntraced(function*(context: StepContext) {
   const { chain, deployment, roll, shop } = context
   const { query } = deployment
-  const waiting = `SELECT count(*)::int AS count FROM batches WHERE merchant_id = ${shop.id} AND due_at = 1`
+  // One of which a page has told is due at that second, until it was looked for.
+  const waiting = `SELECT count(*)::int AS count FROM batches WHERE merchant_id = ${shop.id}
+    AND due_at <= extract(epoch FROM clock_timestamp())`
   const [due] = yield* query(
     `UPDATE batches SET due_at = 1 WHERE merchant_id = ${shop.id} AND due_at IS NOT NULL AND EXISTS (
       SELECT 1 FROM json_array_elements(parts) AS part WHERE (part ->> 'isWatched')::boolean
