@@ -23,53 +23,60 @@ const openTown = Effect.gen(function*() {
   return yield* solanaWorld({ url: database.url, query }, 1)
 })
 
-it.live("a refund that a changed transaction left out waits until nobody can sign it any more", () =>
-  Effect.gen(function*() {
-    const { chain, deployment } = yield* openTown
-    for (const isSignedAgain of [true, false]) {
-      const shop = yield* openBatchShop(deployment, chain, { seed: isSignedAgain ? 1 : 2, withRefunds: true })
-      const context: StepContext = { deployment, chain, shop, roll: rollOf(1) }
-      const made = yield* write(context, "/api/v1/batches", {
-        kind: "refunds",
-        network: chain.network,
-        from: shop.wallet,
-        valid_for_seconds: 300,
-        refund_ids: shop.obligations.map(({ refundId }) => refundId)
-      }, "person")
-      const { id } = made.json.data
-      const batch = { id, kind: "refunds", lines: shop.obligations } as const
-      shop.batches.push(batch)
-      yield* approveAt(context, `/api/v1/batches/${id}`, "person")
-      const given = yield* write(context, `/api/v1/batches/${id}/export`, { part: 1, format: "solana" }, "person")
-      const { payload, valid_until: validUntil } = given.json.data
-      shop.given.push({ batch, format: "solana", payload, validUntil })
-      const state = Effect.map(read(context, `/api/v1/batches/${id}?expand=lines`), ({ lines, parts, status }: any) => [
-        status,
-        parts[0].status,
-        lines.map((line: any) => line.status)
-      ])
-      const sign = (how: "as_given" | "changed_destination") =>
-        chain.sign(shop.wallet, payload, how, shop.thief).pipe(
-          Effect.andThen(mine(context, chain.finality + 2)),
-          Effect.andThen(look(context))
+it.live(
+  "a refund that a changed transaction left out waits until nobody can sign it any more",
+  () =>
+    Effect.gen(function*() {
+      const { chain, deployment } = yield* openTown
+      for (const isSignedAgain of [true, false]) {
+        const shop = yield* openBatchShop(deployment, chain, { seed: isSignedAgain ? 1 : 2, withRefunds: true })
+        const context: StepContext = { deployment, chain, shop, roll: rollOf(1) }
+        const made = yield* write(context, "/api/v1/batches", {
+          kind: "refunds",
+          network: chain.network,
+          from: shop.wallet,
+          valid_for_seconds: 300,
+          refund_ids: shop.obligations.map(({ refundId }) => refundId)
+        }, "person")
+        const { id } = made.json.data
+        const batch = { id, kind: "refunds", lines: shop.obligations } as const
+        shop.batches.push(batch)
+        yield* approveAt(context, `/api/v1/batches/${id}`, "person")
+        const given = yield* write(context, `/api/v1/batches/${id}/export`, { part: 1, format: "solana" }, "person")
+        const { payload, valid_until: validUntil } = given.json.data
+        shop.given.push({ batch, format: "solana", payload, validUntil })
+        const state = Effect.map(
+          read(context, `/api/v1/batches/${id}?expand=lines`),
+          ({ lines, parts, status }: any) => [
+            status,
+            parts[0].status,
+            lines.map((line: any) => line.status)
+          ]
         )
+        const sign = (how: "as_given" | "changed_destination") =>
+          chain.sign(shop.wallet, payload, how, shop.thief).pipe(
+            Effect.andThen(mine(context, chain.finality + 2)),
+            Effect.andThen(look(context))
+          )
 
-      yield* sign("changed_destination")
-      assert.deepStrictEqual(yield* state, ["open", "seen", ["pending", "paid", "paid"]])
-      const [{ refundId }] = shop.obligations as [{ readonly refundId: string }]
-      const retried = yield* write(context, `/api/v1/refunds/${refundId}/retry`, {}, "person")
-      assert.strictEqual(retried.json.error.code, "REFUND_IN_BATCH", "or another batch would pay it as well")
+        yield* sign("changed_destination")
+        assert.deepStrictEqual(yield* state, ["open", "seen", ["pending", "paid", "paid"]])
+        const { refundId } = shop.obligations[0]!
+        const retried = yield* write(context, `/api/v1/refunds/${refundId}/retry`, {}, "person")
+        assert.strictEqual(retried.json.error.code, "REFUND_IN_BATCH", "or another batch would pay it as well")
 
-      if (isSignedAgain) yield* sign("as_given")
-      yield* chain.pass(1)
-      yield* look(context)
-      const end = isSignedAgain ? ["paid", "paid", ["paid", "paid", "paid"]] : [
-        "partly_paid",
-        "mismatch",
-        ["mismatch", "paid", "paid"]
-      ]
-      assert.deepStrictEqual(yield* state, end)
-      yield* judgeBatches(context)
-      assert.deepStrictEqual(shop.faults, [])
-    }
-  }).pipe(Effect.scoped), limitMillis)
+        if (isSignedAgain) yield* sign("as_given")
+        yield* chain.pass(1)
+        yield* look(context)
+        const end = isSignedAgain ? ["paid", "paid", ["paid", "paid", "paid"]] : [
+          "partly_paid",
+          "mismatch",
+          ["mismatch", "paid", "paid"]
+        ]
+        assert.deepStrictEqual(yield* state, end)
+        yield* judgeBatches(context)
+        assert.deepStrictEqual(shop.faults, [])
+      }
+    }).pipe(Effect.scoped),
+  limitMillis
+)

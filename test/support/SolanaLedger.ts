@@ -306,14 +306,16 @@ export class SolanaLedger {
     this.transactions = this.transactions.filter((each) => !isLeftOut(each))
     for (const { accounts } of leftOut.toReversed()) {
       for (const account of accounts) {
-        this.svm.setAccount(account.exists ? account : {
-          address: account.address,
-          programAddress: address(systemProgram),
-          lamports: lamports(0n),
-          executable: false,
-          space: 0n,
-          data: new Uint8Array()
-        })
+        this.svm.setAccount(
+          account.exists ? account : {
+            address: account.address,
+            programAddress: address(systemProgram),
+            lamports: lamports(0n),
+            executable: false,
+            space: 0n,
+            data: new Uint8Array()
+          }
+        )
       }
     }
     return leftOut.map(({ wire }) => wire)

@@ -35,24 +35,25 @@ export const publicUrl = "https://pay.example"
 const none = undefined as never
 
 /** Invoices and refunds of a deployment that serves mainnet, with its people. */
-export const approvalServiceAt = (publicUrl: string) => invoiceServiceIn({
-  publicUrl,
-  people: {
-    apis: [IdentityApi, TeamApi],
-    tables: [{ name: "identity", ...identityTables }, { name: "team", ...teamTables }],
-    routes: team.layer(none).pipe(
-      Layer.provideMerge(identity.layer({})),
-      Layer.provideMerge(KeysByMaker.layer),
-      Layer.provideMerge(Layer.mergeAll(
-        siwe.layer(none),
-        siws.layer(none),
-        suimessage.layer(none),
-        tonproof.layer(none),
-        cip8.layer(none)
-      ))
-    )
-  }
-}) as Layer.Layer<Layer.Success<ReturnType<typeof invoiceServiceIn>> | Services>
+export const approvalServiceAt = (publicUrl: string) =>
+  invoiceServiceIn({
+    publicUrl,
+    people: {
+      apis: [IdentityApi, TeamApi],
+      tables: [{ name: "identity", ...identityTables }, { name: "team", ...teamTables }],
+      routes: team.layer(none).pipe(
+        Layer.provideMerge(identity.layer({})),
+        Layer.provideMerge(KeysByMaker.layer),
+        Layer.provideMerge(Layer.mergeAll(
+          siwe.layer(none),
+          siws.layer(none),
+          suimessage.layer(none),
+          tonproof.layer(none),
+          cip8.layer(none)
+        ))
+      )
+    }
+  }) as Layer.Layer<Layer.Success<ReturnType<typeof invoiceServiceIn>> | Services>
 
 export const approvalService = approvalServiceAt(publicUrl)
 

@@ -162,7 +162,13 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
       getAddress(address) === payer.address && kind === topics.paid
     )
     const height = Number(receipt.blockNumber)
-    const common = { txHash: hash, height, isFinal: height <= final, guard: paid?.topics[2] ?? null, isGuarded: paid !== undefined }
+    const common = {
+      txHash: hash,
+      height,
+      isFinal: height <= final,
+      guard: paid?.topics[2] ?? null,
+      isGuarded: paid !== undefined
+    }
     const ofTokens = receipt.logs.flatMap(({ address, data, topics: [kind, from, to] }: any) =>
       kind === transferTopic && getAddress(`0x${from.slice(26)}`) === wallet
         ? [{ ...common, token: getAddress(address), to: getAddress(`0x${to.slice(26)}`), units: BigInt(data) }]

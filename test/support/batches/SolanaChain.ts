@@ -86,8 +86,11 @@ const faults: Readonly<Record<string, RigFault>> = {
     context,
     value: { ...value, lastValidBlockHeight: value.lastValidBlockHeight - 140 }
   })),
-  failed: answersTo("getTransaction", (found) =>
-    found === null ? null : { ...found, meta: { ...found.meta, err: { InstructionError: [0, { Custom: 1 }] } } }),
+  failed: answersTo(
+    "getTransaction",
+    (found) =>
+      found === null ? null : { ...found, meta: { ...found.meta, err: { InstructionError: [0, { Custom: 1 }] } } }
+  ),
   doubled: answersTo("getSignaturesForAddress", (list) => list?.flatMap((each: unknown) => [each, each])),
   cut: () => "cut",
   errors: () => ({ status: 503, body: "Service unavailable" })
