@@ -27,7 +27,7 @@ const cookiesOf = (headers: Readonly<Record<string, string | ReadonlyArray<strin
 
 /** A service, and whose pages of it are looked at. */
 interface MerchantPages {
-  readonly service: Service
+  readonly service: Pick<Service, "call" | "rpcUrl">
   readonly merchant: number
   /** What browsers name as the origin of its pages. */
   readonly origin: string

@@ -7,7 +7,7 @@ import { compileCache, exchange, program, rpcToken, type Service } from "../supp
 
 /** Whom a link is for. */
 interface Login {
-  readonly service: Service
+  readonly service: Pick<Service, "rpcUrl">
   readonly merchant: number
 }
 
@@ -39,7 +39,8 @@ export const loginLink = ({ merchant, service }: Login, member?: string): Effect
 
 /** The same as the command prints it, which is how an operator gets it. */
 export const printedLoginLink = (
-  { directory, environment = {}, merchant, service }: Login & {
+  { directory, environment = {}, merchant, service }: Omit<Login, "service"> & {
+    readonly service: Service
     /** Holds the config file. */
     readonly directory: string
     /** What the config file names: secrets. */

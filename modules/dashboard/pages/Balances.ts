@@ -26,6 +26,7 @@ interface Balance {
     readonly pending: Sum
     readonly refund_payable: Sum
     readonly suspense: Sum
+    readonly ignored: Sum
     readonly chain: Sum
   }>
 }
@@ -45,6 +46,8 @@ const assets = (visit: Visit, balance: Balance) => {
     { title: words.pending, isNumber: true, cell: amount(({ pending }) => pending) },
     { title: words.refundPayable, isNumber: true, cell: amount(({ refund_payable }) => refund_payable) },
     { title: words.suspense, isNumber: true, cell: amount(({ suspense }) => suspense) },
+    // Without it the columns would not come to what is on the network.
+    { title: words.ignored, isNumber: true, cell: amount(({ ignored }) => ignored) },
     { title: words.chain, isNumber: true, cell: amount(({ chain }) => chain) }
   ], balance.assets)
 }

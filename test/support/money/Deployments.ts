@@ -54,7 +54,7 @@ export const localDeployment = Effect.gen(function*() {
     check: checkBy(internalUrl),
     query: (text) => Effect.orDie(sql.unsafe<Record<string, any>>(text))
   }
-  return deployment
+  return { ...deployment, internalUrl, url }
 }).pipe(Effect.provide(NodeServices.layer))
 
 /** Two processes on one database; the second one is killed and started again on the same ports. */
