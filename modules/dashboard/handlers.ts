@@ -248,6 +248,9 @@ const makeVisits = Effect.gen(function*() {
       onFailure: (error) =>
         error.code === "FRESH_PROOF_REQUIRED"
           ? Effect.succeed(toPage("signin/again", request.url))
+          // A page that is not theirs would be refused once more, with a second entry of the audit log.
+          : !visit.may(found.page.right)
+          ? Effect.fail(error)
           : show(request, { found, visit: { ...visit, refusal: { error, form } } })
     })
     return yield* rateLimiter.credential(visit.caller, answer)

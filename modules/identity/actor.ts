@@ -31,11 +31,13 @@ import {
   linkedOf,
   merchantsOf,
   type NamedAccount,
+  operatorCall,
   proveWallet,
   unlinkPersonWrites,
   unlinkWallet
 } from "./actor/WalletLinks.ts"
 import { firstOwnerHolder, type WalletHolder, type WalletState } from "./rules.ts"
+import type { LinkCall } from "./rules/LinkActs.ts"
 
 /** Sessions of wallets: opened by a proof, kept by refresh tokens, ended for good. */
 export class Sessions extends Context.Service<Sessions, {
@@ -96,7 +98,8 @@ export class Wallets extends Context.Service<Wallets, {
   readonly link: (
     merchantId: number,
     proof: SignInProof,
-    holder?: WalletHolder
+    holder?: WalletHolder,
+    call?: LinkCall
   ) => Effect.Effect<WalletState, PublicError>
   /**
    * Links an account on the operator's word.
@@ -112,6 +115,7 @@ export class Wallets extends Context.Service<Wallets, {
     merchantId: number,
     id: string,
     evenLast: boolean,
+    call?: LinkCall,
     isTheirs?: (wallet: WalletState) => boolean
   ) => Effect.Effect<WalletState, PublicError>
 }>()("tillwire/modules/identity/Wallets") {
@@ -121,9 +125,11 @@ export class Wallets extends Context.Service<Wallets, {
       Wallets.of({
         list: context.repo.wallets,
         issue: (merchantId, network, address) => issueChallenge(context, network, address, merchantId),
-        link: (merchantId, proof, holder = firstOwnerHolder) => linkByProof(context, merchantId, proof, holder),
+        link: (merchantId, proof, holder = firstOwnerHolder, call = operatorCall) =>
+          linkByProof(context, merchantId, proof, holder, call),
         linkNamed: (request) => linkByName(context, request),
-        unlink: (merchantId, id, evenLast, isTheirs) => unlinkWallet(context, merchantId, id, evenLast, isTheirs)
+        unlink: (merchantId, id, evenLast, call = operatorCall, isTheirs) =>
+          unlinkWallet(context, merchantId, id, evenLast, call, isTheirs)
       }))
   )
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { credentialOf } from "../../runtime/http/Authentication.ts"
-import { type Grant, requirePerson } from "../../runtime/Http.ts"
+import { type Grant, RequestInfo, requirePerson } from "../../runtime/Http.ts"
 import { requireFreshProof, requireRight } from "../../runtime/Rights.ts"
 import { objectionToRight } from "../../schemas/Authorization.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -92,6 +92,8 @@ export const signInHandlers = Operations.group(
 /** Null stands for the first owner, whose wallets were there before anybody knew the people of merchants. */
 const personOf = ({ person }: Grant): string | null => person === firstOwnerPerson ? null : person
 
+const callOf = ({ credential }: Grant) => Effect.map(RequestInfo, ({ requestId }) => ({ actor: credential, requestId }))
+
 const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person === personOf(caller)
 
 /** Everybody sees the wallets they sign in by, and who manages the team those of all. */
@@ -127,7 +129,8 @@ export const walletHandlers = Operations.group(
           yield* requireFreshProof
           const servesMainnet = settings.environments.includes("mainnet")
           const holder = holderOf(personOf(caller), caller.moneyFrom ?? 0, servesMainnet, yield* nowSeconds)
-          return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder)))
+          const call = yield* callOf(caller)
+          return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder, call)))
         })
       )
       .handle(
@@ -140,7 +143,8 @@ export const walletHandlers = Operations.group(
             yield* requireRight("team:write")
           }
           const isTheirs = (found: WalletState) => isShownTo(caller)(found) && found.person === wallet?.person
-          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, isTheirs)))
+          const call = yield* callOf(caller)
+          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, call, isTheirs)))
         })
       )
   })

@@ -1,7 +1,7 @@
 /** The team between the wire and its services. */
 import { Effect } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
-import { answerIdempotently, requireMerchantScope, requirePerson } from "../../runtime/Http.ts"
+import { answerIdempotently, RequestInfo, requireMerchantScope, requirePerson } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
 import { requireFreshProof } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -176,7 +176,8 @@ export const accountHandlers = Operations.group(
         "endSessions",
         Effect.fnUntraced(function*() {
           const caller = yield* requirePerson
-          const ended = yield* team.endSessions(caller, null)
+          const { requestId } = yield* RequestInfo
+          const ended = yield* team.endSessions(caller, null, requestId)
           return listOf(ended.map((session) => sessionObject(session, caller.session)))
         })
       )
@@ -184,7 +185,8 @@ export const accountHandlers = Operations.group(
         "endSession",
         Effect.fnUntraced(function*({ params }) {
           const caller = yield* requirePerson
-          const [ended] = yield* team.endSessions(caller, params.id)
+          const { requestId } = yield* RequestInfo
+          const [ended] = yield* team.endSessions(caller, params.id, requestId)
           return ok(sessionObject(ended!, caller.session))
         })
       )

@@ -168,7 +168,11 @@ export class Team extends Context.Service<Team, {
   /** The caller's own that are open, newest first. */
   readonly sessions: (caller: Caller) => Effect.Effect<ReadonlyArray<SessionState>, PublicError>
   /** Ends one of the caller's own, or all (null); answers those that ended. `NOT_FOUND` for one that is not open. */
-  readonly endSessions: (caller: Caller, id: string | null) => Effect.Effect<ReadonlyArray<SessionState>, PublicError>
+  readonly endSessions: (
+    caller: Caller,
+    id: string | null,
+    requestId: string | null
+  ) => Effect.Effect<ReadonlyArray<SessionState>, PublicError>
   readonly passkeys: (caller: Caller) => Effect.Effect<ReadonlyArray<PasskeyState>, PublicError>
   /** `name` null: removes it. */
   readonly changePasskey: (
@@ -198,7 +202,7 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
     end: (id) =>
       Effect.gen(function*() {
         const session = yield* repo.session(id)
-        if (session !== undefined) yield* endSessions(context, session.person, (one) => one.id === id)
+        if (session !== undefined) yield* endSessions(context, session.person, null, (one) => one.id === id)
       }).pipe(Effect.catch((error) => Effect.die(error))),
     active: (ids) => activeSessions(context, ids)
   })
@@ -235,11 +239,11 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
         personOfCaller(context, caller),
         (person) => person === undefined ? Effect.succeed([]) : openSessionsOf(context, person)
       ),
-    endSessions: Effect.fnUntraced(function*(caller, id) {
+    endSessions: Effect.fnUntraced(function*(caller, id, requestId) {
       const person = yield* personOfCaller(context, caller)
       const ended = person === undefined
         ? []
-        : yield* endSessions(context, person, (session) => id === null || session.id === id)
+        : yield* endSessions(context, person, requestId, (session) => id === null || session.id === id)
       return id !== null && ended.length === 0
         ? yield* publicError("NOT_FOUND", { message: "No such session is open" })
         : ended

@@ -1,11 +1,12 @@
 /** Load, decide, commit: how a merchant's acceptance policy changes, and where everyone else reads it. */
 import { Cache, Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { keepSuccess } from "../../runtime/Cache.ts"
 import { Commit, type CommitCause, decideAnew, type IdempotentReplay, type ReplyWrite } from "../../runtime/Commit.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { PolicyState } from "./rules.ts"
+import { policyActOf, type PolicyState } from "./rules.ts"
 import { makeRepo, policyWrite } from "./repo.ts"
 
 /** Milliseconds for which a policy is not read again: another instance's change is heeded within them. */
@@ -19,6 +20,8 @@ const conflictRetries = 5
 
 /** A change of a policy and the answer to keep with it. */
 export interface PolicyChange {
+  /** The credential, as the audit log names it. */
+  readonly actor: string
   /** The same state where there is nothing to change; then nothing is committed. */
   readonly decide: (current: PolicyState) => PolicyState
   readonly reply: (before: PolicyState, after: PolicyState) => ReplyWrite | undefined
@@ -40,6 +43,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
     TokenPolicies,
     Effect.gen(function*() {
       const actors = yield* Actors
+      const auditLog = yield* AuditLog
       const commit = yield* Commit
       const repo = yield* makeRepo
       const cacheOf = (environment: Environment) =>
@@ -55,7 +59,7 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
         merchantId: number,
         environment: Environment,
         cause: CommitCause,
-        { decide, reply }: PolicyChange
+        { actor, decide, reply }: PolicyChange
       ) => {
         const once = Effect.gen(function*() {
           const before = yield* repo.policy(merchantId, environment)
@@ -66,7 +70,10 @@ export class TokenPolicies extends Context.Service<TokenPolicies, {
             merchantId,
             environment,
             cause,
-            writes: [policyWrite(after)],
+            writes: [
+              policyWrite(after),
+              ...yield* auditLog.writesOf(policyActOf(before, after, actor, cause.requestId))
+            ],
             events: [],
             reply: replyWrite
           })

@@ -95,7 +95,7 @@ export const handlers = Operations.group(
      * Changes the policy of `environment` and answers what `body` makes of it; the reply is stored in the same commit.
      */
     const change = Effect.fnUntraced(function*(
-      { environment, merchantId }: Principal,
+      { credential, environment, merchantId }: Principal,
       decide: PolicyChange["decide"],
       body: (before: PolicyState, after: PolicyState) => object
     ) {
@@ -103,6 +103,7 @@ export const handlers = Operations.group(
       const { requestId } = yield* RequestInfo
       let text = ""
       yield* policies.change(merchantId, environment, { requestId, idempotencyKey: idempotency.key }, {
+        actor: credential,
         decide,
         reply: (before, after) => {
           text = JSON.stringify(body(before, after))

@@ -1,4 +1,5 @@
 /** What a merchant accepts, and what it is shown of the catalogue. Pure. */
+import type { AuditAct } from "../../runtime/AuditLog.ts"
 import type { ReceiveTarget, WalletRef } from "../../runtime/Chains.ts"
 import { displayNumber } from "../../schemas/Money.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -56,6 +57,39 @@ export const block = (state: PolicyState, tokenIds: ReadonlyArray<number>, shoul
   return countDifferences(state.blockedTokens, list) === 0
     ? state
     : { ...state, blockedTokens: list, version: state.version + 1 }
+}
+
+const missingFrom = (list: ReadonlySet<number>, other: ReadonlySet<number>): ReadonlyArray<number> =>
+  [...list].filter((id) => !other.has(id)).toSorted((a, b) => a - b)
+
+/** What the audit log keeps of a change: the policy, and the tokens that came onto the list or left it. */
+export const policyActOf = (
+  before: PolicyState,
+  after: PolicyState,
+  actor: string,
+  requestId: string | null
+): AuditAct => {
+  const isOther = before.policy !== after.policy
+  const [off, on] = [
+    missingFrom(before.blockedTokens, after.blockedTokens),
+    missingFrom(after.blockedTokens, before.blockedTokens)
+  ]
+  return {
+    merchantId: after.merchantId,
+    environment: after.environment,
+    actor,
+    action: "token_policy.change",
+    subject: { object: "token_policy", id: String(after.merchantId) },
+    before: {
+      ...(isOther ? { acceptance_policy: before.policy } : {}),
+      ...(off.length > 0 ? { blocked_token_ids: off } : {})
+    },
+    after: {
+      ...(isOther ? { acceptance_policy: after.policy } : {}),
+      ...(on.length > 0 ? { blocked_token_ids: on } : {})
+    },
+    requestId
+  }
 }
 
 /** Tokens on one of two lists and not on the other. */

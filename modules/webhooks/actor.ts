@@ -1,6 +1,7 @@
 /** Load, decide, commit: how a merchant's endpoints change, and how their deliveries are read and repeated. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
+import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Commit, type CommitCause, type IdempotentCall } from "../../runtime/Commit.ts"
 import { RateLimiter } from "../../runtime/Http.ts"
 import { Secrets } from "../../runtime/Secrets.ts"
@@ -89,6 +90,7 @@ export class Endpoints extends Context.Service<Endpoints, {
     Effect.gen(function*() {
       const context: EndpointContext = {
         actors: yield* Actors,
+        auditLog: yield* AuditLog,
         commit: yield* Commit,
         secrets: yield* Secrets,
         webhooks: yield* Webhooks,

@@ -1,6 +1,7 @@
 /** What sessions and wallets share: the ports, the commit, and the order of changes. */
 import { Effect } from "effect"
 import { Actors } from "../../../runtime/Actors.ts"
+import { AuditLog } from "../../../runtime/AuditLog.ts"
 import { Commit, type Conflict, decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import { Members } from "../../../runtime/Members.ts"
 import { Settings } from "../../../runtime/Settings.ts"
@@ -14,6 +15,7 @@ import { type Account, accountName } from "../rules.ts"
 
 export interface IdentityContext {
   readonly actors: Actors["Service"]
+  readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
   readonly members: Members["Service"]
   readonly merchants: Merchants["Service"]
@@ -30,6 +32,7 @@ export const makeContext = Effect.gen(function*() {
   const uri = pageUrlOf(settings.publicUrl)
   const context: IdentityContext = {
     actors: yield* Actors,
+    auditLog: yield* AuditLog,
     commit: yield* Commit,
     members: yield* Members,
     merchants: yield* Merchants,

@@ -21,6 +21,7 @@ import {
   type WalletState,
   withSignIn
 } from "../rules.ts"
+import { linkActOf, type LinkCall } from "../rules/LinkActs.ts"
 import { accountOf, accountsProving, requireChallenge, verifyProof } from "./Challenges.ts"
 import { append, decideInTurn, type IdentityContext, walletIdOf } from "./IdentityContext.ts"
 
@@ -37,9 +38,10 @@ const linkAccount = Effect.fnUntraced(
     merchantId: number,
     account: Account,
     holder: WalletHolder,
+    call: LinkCall,
     more: ReadonlyArray<Write>
   ) {
-    const { merchants, repo } = context
+    const { auditLog, merchants, repo, settings } = context
     const merchant = yield* requireMerchant(context, merchantId)
     const id = walletIdOf(account)
     const before = yield* repo.wallet(id)
@@ -47,7 +49,12 @@ const linkAccount = Effect.fnUntraced(
     if (objection !== undefined) return yield* objection
     const isLinked = before?.status === "linked"
     const wallet = isLinked ? before : linkedWallet(id, account, merchantId, before, yield* nowSeconds, holder)
-    const writes = isLinked ? more : [...more, Repo.walletWrite(wallet), merchants.touch(merchant)]
+    const writes = isLinked ? more : [
+      ...more,
+      Repo.walletWrite(wallet),
+      merchants.touch(merchant),
+      ...yield* auditLog.writesOf(linkActOf("link", wallet, settings.environments[0], call))
+    ]
     if (writes.length > 0) yield* append(context, merchantId, writes)
     return wallet
   }
@@ -57,7 +64,8 @@ export const linkByProof = Effect.fnUntraced(function*(
   context: IdentityContext,
   merchantId: number,
   proof: SignInProof,
-  holder: WalletHolder
+  holder: WalletHolder,
+  call: LinkCall
 ) {
   const account = yield* verifyProof(context, proof, merchantId)
   return yield* decideInTurn(
@@ -66,12 +74,15 @@ export const linkByProof = Effect.fnUntraced(function*(
     merchantId,
     Effect.gen(function*() {
       const challenge = yield* requireChallenge(context, proof.message, merchantId)
-      return yield* linkAccount(context, merchantId, account, holder, [
+      return yield* linkAccount(context, merchantId, account, holder, call, [
         Repo.challengeWrite(markUsed(challenge))
       ])
     })
   )
 })
+
+/** A call of the internal port, which names nobody. */
+export const operatorCall: LinkCall = { actor: "service:rpc", requestId: null }
 
 /** An account that an operator names. `isContract`: it is a contract on that network (EIP-1271). */
 export interface NamedAccount {
@@ -85,7 +96,12 @@ export const linkByName = (context: IdentityContext, { address, isContract, merc
   Effect.flatMap(
     accountOf(context, network, address, isContract),
     (account) =>
-      decideInTurn(context, "merchant", merchantId, linkAccount(context, merchantId, account, firstOwnerHolder, []))
+      decideInTurn(
+        context,
+        "merchant",
+        merchantId,
+        linkAccount(context, merchantId, account, firstOwnerHolder, operatorCall, [])
+      )
   )
 
 /** The rows that unlink a wallet and end its sessions. */
@@ -139,16 +155,21 @@ const unlinkOnce = Effect.fnUntraced(function*(
   merchantId: number,
   id: string,
   evenLast: boolean,
+  call: LinkCall,
   isTheirs: (wallet: WalletState) => boolean
 ) {
-  const { merchants, repo } = context
+  const { auditLog, merchants, repo, settings } = context
   const merchant = yield* requireMerchant(context, merchantId)
   const wallets = yield* repo.wallets(merchantId)
   const wallet = wallets.find((one) => one.id === id && isTheirs(one))
   if (wallet === undefined) return yield* publicError("NOT_FOUND", { message: "No such wallet" })
   const objection = objectionToUnlink(wallets, evenLast)
   if (objection !== undefined) return yield* objection
-  yield* append(context, merchantId, [merchants.touch(merchant), ...yield* unlinkWrites(context, wallet)])
+  yield* append(context, merchantId, [
+    merchants.touch(merchant),
+    ...yield* unlinkWrites(context, wallet),
+    ...yield* auditLog.writesOf(linkActOf("unlink", wallet, settings.environments[0], call))
+  ])
   return unlink(wallet)
 })
 
@@ -158,8 +179,9 @@ export const unlinkWallet = (
   merchantId: number,
   id: string,
   evenLast: boolean,
+  call: LinkCall,
   isTheirs: (wallet: WalletState) => boolean = () => true
-) => decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast, isTheirs))
+) => decideInTurn(context, "merchant", merchantId, unlinkOnce(context, merchantId, id, evenLast, call, isTheirs))
 
 /** `LinkedWallets.linkedOf`. */
 export const linkedOf = (context: IdentityContext): WalletDirectory["linkedOf"] => (merchantId, network, addresses) =>

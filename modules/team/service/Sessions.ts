@@ -259,10 +259,11 @@ export const activeSessions = Effect.fnUntraced(function*({ repo }: TeamContext,
   ).map(({ id }) => id)
 })
 
-/** Ends what is open of the sessions that `choose` takes of a person's. */
+/** Ends what is open of the sessions that `choose` takes of a person's. `requestId` null: by no call of the API. */
 export const endSessions = (
   context: TeamContext,
   person: string,
+  requestId: string | null,
   choose: (session: SessionState) => boolean
 ): Effect.Effect<ReadonlyArray<SessionState>, PublicError> =>
   decideInTurn(
@@ -277,7 +278,7 @@ export const endSessions = (
         subject: { object: "team_session", id },
         before: {},
         after: {},
-        requestId: null
+        requestId
       }))
       const entries = yield* personActWrites(context, person, ...acts)
       const ended = chosen.map((session) => endSession(session, "signed_out"))

@@ -62,7 +62,8 @@ export const createEndpoint = Effect.fnUntraced(function*(
     Effect.gen(function*() {
       const count = yield* countAfter(context, merchantId, 1)
       if (!Rules.mayAdd(count.endpointsBefore)) return yield* publicError("WEBHOOK_LIMIT_REACHED")
-      yield* append(context, principal, [count.write, endpointWrite(endpoint)], call, created)
+      const step = { verb: "create", before: null, after: endpoint } as const
+      yield* append(context, principal, step, [count.write, endpointWrite(endpoint)], call, created)
       return created
     })
   )
@@ -89,7 +90,7 @@ export const changeEndpoint = Effect.fnUntraced(function*(
       const after = resetsHealthNow ? { ...decided, consecutiveFailures: 0 } : decided
       // Before the commit: what is still known of old attempts must not disable it at once.
       if (resetsHealthNow) yield* repo.resetHealth(before)
-      yield* append(context, principal, [endpointWrite(after)], call, after)
+      yield* append(context, principal, { verb: "update", before, after }, [endpointWrite(after)], call, after)
       return after
     })
   )
@@ -107,7 +108,7 @@ export const removeEndpoint = Effect.fnUntraced(
         const before = yield* requireEndpoint(context, principal, id, "webhooks:write")
         const count = yield* countAfter(context, principal.merchantId, -1)
         const writes = [count.write, endpointWrite(Rules.deleteEndpoint(before, yield* nowSeconds))]
-        yield* append(context, principal, writes, call, before)
+        yield* append(context, principal, { verb: "delete", before, after: before }, writes, call, before)
         return before
       })
     )
@@ -137,7 +138,8 @@ export const rotateSecret = Effect.fnUntraced(function*(
       const before = yield* requireEndpoint(context, principal, id, "webhooks:write")
       const endpoint = Rules.rotateSecret(before, sealedSecret, overlapSeconds, yield* nowSeconds)
       const rotated = { endpoint, secret }
-      yield* append(context, principal, [endpointWrite(endpoint)], call, rotated)
+      const step = { verb: "rotate_secret", before, after: endpoint } as const
+      yield* append(context, principal, step, [endpointWrite(endpoint)], call, rotated)
       return rotated
     })
   )

@@ -3,6 +3,7 @@
  */
 import { Effect } from "effect"
 import type { Actors } from "../../../runtime/Actors.ts"
+import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import {
   type Commit,
   type Conflict,
@@ -20,9 +21,11 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { maximumEndpoints } from "../../../schemas/Webhook.ts"
 import type { ManagedEndpoint, Repo } from "../repo.ts"
 import { manages } from "../rules.ts"
+import { endpointActOf, type EndpointVerb } from "../rules/EndpointActs.ts"
 
 export interface EndpointContext {
   readonly actors: Actors["Service"]
+  readonly auditLog: AuditLog["Service"]
   readonly commit: Commit["Service"]
   readonly secrets: Secrets["Service"]
   readonly webhooks: Webhooks["Service"]
@@ -43,23 +46,32 @@ export const decideInTurn = <A, E>(
   attempt: Effect.Effect<A, E | Conflict>
 ) => decideAnew(conflictRetries)(actors.send("webhooks", String(merchantId), attempt))
 
-export const append = <A>(
-  { commit }: EndpointContext,
+/** What became of an endpoint; `before` null: it was not there. */
+interface EndpointStep {
+  readonly verb: EndpointVerb
+  readonly before: ManagedEndpoint | null
+  readonly after: ManagedEndpoint
+}
+
+export const append = Effect.fnUntraced(function*<A>(
+  { auditLog, commit }: EndpointContext,
   principal: Principal,
+  { after, before, verb }: EndpointStep,
   writes: ReadonlyArray<Write>,
   call: IdempotentCall<A>,
   result: A
-) => {
+) {
   const reply = call.reply(result)
-  return dieOnReplay(commit.append({
+  const entry = yield* auditLog.writesOf(endpointActOf(verb, principal, before, after, call.cause.requestId))
+  yield* dieOnReplay(commit.append({
     merchantId: principal.merchantId,
     environment: principal.environment,
     cause: call.cause,
-    writes,
+    writes: [...writes, ...entry],
     events: [],
     reply
   }))
-}
+})
 
 export type EndpointRight = "webhooks:read" | "webhooks:write"
 

@@ -346,16 +346,19 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       yield* dataAs(colleague.session, merchant, "DELETE", `/auth/wallets/${linked.id}`)
       const { data: own } = yield* dataAs(colleague.session, merchant, "GET", "/audit-log?limit=100")
       assert.deepStrictEqual(own.map(({ action }: any) => action), [
+        "sign_in_wallet.unlink",
         "key.create",
         "key.create",
         "access.denied",
         "key.create",
+        "sign_in_wallet.link",
         "session.open",
         "member.add"
       ])
-      assert.strictEqual(own[0].subject.id, byKey.json.data.id)
-      assert.strictEqual(own[3].subject.id, byWallet.json.data.id)
-      assert.deepInclude(own[2], {
+      assert.deepStrictEqual([own[0].subject.id, own[5].subject.id], [linked.id, linked.id])
+      assert.strictEqual(own[1].subject.id, byKey.json.data.id)
+      assert.strictEqual(own[4].subject.id, byWallet.json.data.id)
+      assert.deepInclude(own[3], {
         actor: colleague.member,
         subject: { object: "operation", id: "team-invite" },
         after: { method: "POST", path: "/api/v1/team/invitations", role: "developer", right: "team:write" }

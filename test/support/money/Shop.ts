@@ -198,7 +198,7 @@ export const count = (shop: MoneyShop, path: string, { json, status, text }: Tes
 }
 
 /** The wallet that receives on EVM networks is the merchant's own: money that names no invoice is the merchant's too. */
-const newXpub = (seed: number) =>
+export const newXpub = (seed: number) =>
   HDKey.fromMasterSeed(createHash("sha256").update(`history of money ${seed}`).digest())
     .derive("m/44'/60'/0'").publicExtendedKey
 
