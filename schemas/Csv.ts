@@ -8,8 +8,11 @@ export type Cell =
 export const text = (value: string | null): Cell => ({ kind: "text", value })
 export const decimal = (value: string | null): Cell => ({ kind: "decimal", value })
 
-/** What a spreadsheet would take for a formula, or could after it dropped leading white space. */
-const formulaPattern = /^[=+\-@\t\r]/u
+/**
+ * What a spreadsheet would take for a formula, or could after it dropped leading white space; also as the wide letters
+ * of East Asian keyboards, which some take for the same (https://owasp.org/www-community/attacks/CSV_Injection).
+ */
+const formulaPattern = /^[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/u
 
 const quotePattern = /[",\r\n]/u
 

@@ -11,12 +11,33 @@ import { migratedDatabase } from "../support/Database.ts"
 import { makeMerchants } from "../support/Merchants.ts"
 import { answers, makeReceiver, type Receiver } from "../support/Receiver.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { byName, findAll, type Node, readHtml, textOf } from "../support/Screens.ts"
+import { unlistedPlayToken } from "../../schemas/PlayMoney.ts"
 import { makeVisitor } from "./DashboardVisits.ts"
 import { loginLink } from "./LoginLink.ts"
 import { assertStatus } from "./Shop.ts"
 
 /** Ends the attribute or the element it stands in, and would be an element of its own. */
 const hostile = "\"'><img src=x onerror=alert(1)>"
+
+/** Turns what follows around, and holds a space that has no width. */
+const reversing = "\u202Etxt\u200Bfdp.exe"
+
+/** Elements that stand on lines of their own. */
+const blocks: ReadonlySet<string> = new Set(
+  "p h1 h2 h3 td th dt dd li div section main label summary pre option title legend button a".split(" ")
+)
+
+const isIsolated = ({ attributes, name }: Node): boolean => name === "bdi" || name === "pre" || attributes.has("dir")
+
+/** Blocks of a page in which something of ours stands behind a text that turns it around. A tab's title decides nothing. */
+const turned = (node: Node, within: ReadonlyArray<Node> = []): ReadonlyArray<string> => {
+  if (node.name === "title") return []
+  if (node.name !== "") return node.children.flatMap((child) => turned(child, [...within, node]))
+  if (!node.text.includes(reversing) || within.some(isIsolated)) return []
+  const block = within.findLast(({ name }) => blocks.has(name)) ?? within[0]!
+  return textOf(block).endsWith(reversing) ? [] : [`<${block.name}>${textOf(block)}`]
+}
 
 interface Town {
   readonly service: Service
@@ -57,7 +78,7 @@ const call = Effect.fnUntraced(function*(path: string, body?: object) {
 })
 
 /** One thing of each kind, every text of it hostile; by what pages call it. */
-const trade = Effect.gen(function*() {
+const tradeWith = Effect.fnUntraced(function*(hostile: string) {
   const { merchant, receiver } = yield* TheTown
   const { owner, send } = yield* visitorOf(merchant)
   receiver.script("/hostile", answers(500, {}, hostile))
@@ -108,6 +129,19 @@ const trade = Effect.gen(function*() {
   )
   return { endpoint, invoice, exception, refund, batch, link, event, delivery }
 })
+
+const trade = tradeWith(hostile)
+
+/** Every page of the merchant, and those that name one of its things. */
+const everyAddress = (things: Effect.Success<typeof trade>, text: string): ReadonlyArray<string> =>
+  [
+    ...pages.filter(({ file, path }) => !path.includes(":") && file === undefined).map(({ path }) => `/${path}`),
+    ...addressesOf(things).values(),
+    `/todo?open=${things.exception}`,
+    `/webhooks/${things.endpoint}?open=${things.delivery}`,
+    `/payments?customer=${encodeURIComponent(text)}`,
+    `/search?q=${encodeURIComponent(text)}`
+  ].map((address) => address === "/" ? "" : address)
 
 /** The pages that name one thing, with it. */
 const addressesOf = (things: Effect.Success<typeof trade>): ReadonlyMap<string, string> =>
@@ -181,16 +215,8 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         const { merchant } = yield* TheTown
         const things = yield* trade
         const { owner, see } = yield* visitorOf(merchant)
-        const addresses = [
-          ...pages.filter(({ file, path }) => !path.includes(":") && file === undefined).map(({ path }) => `/${path}`),
-          ...addressesOf(things).values(),
-          `/todo?open=${things.exception}`,
-          `/webhooks/${things.endpoint}?open=${things.delivery}`,
-          `/payments?customer=${encodeURIComponent(hostile)}`,
-          `/search?q=${encodeURIComponent(hostile)}`
-        ].map((address) => address === "/" ? "" : address)
         const showing: Array<string> = []
-        for (const address of addresses) {
+        for (const address of everyAddress(things, hostile)) {
           const { text } = yield* see(owner, address)
           assert.notInclude(text, "<img src=x", address)
           assert.notInclude(text, "\"'>", address)
@@ -214,11 +240,117 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
   )
 
   it.effect(
+    "keep texts that turn others around to themselves, and cut what never ends",
+    () =>
+      Effect.gen(function*() {
+        const { merchant, receiver } = yield* TheTown
+        const things = yield* tradeWith(reversing)
+        const { owner, see } = yield* visitorOf(merchant)
+        const found: Array<string> = []
+        const showing: Array<string> = []
+        for (const address of everyAddress(things, reversing)) {
+          const { text } = yield* see(owner, address)
+          const page = readHtml(text)
+          found.push(...turned(page).map((block) => `${address}: ${block}`))
+          if (text.includes(reversing)) showing.push(address)
+        }
+        assert.deepStrictEqual(found, [])
+        for (
+          const address of ["", "/payments", "/keys", `/payments/${things.invoice}`, `/todo?open=${things.exception}`]
+        ) {
+          assert.include(showing, address)
+        }
+
+        const endless = "&".repeat(10_000)
+        for (const name of ["customer_id", "invoice_title", "description"]) {
+          const { key, service } = yield* TheTown
+          const headers = { "x-api-key": key, "idempotency-key": randomUUID() }
+          const refused = yield* service.call("/api/v1/invoices", { headers, body: { amount_usd: 5, [name]: endless } })
+          assert.strictEqual(refused.status, 400, name)
+        }
+        receiver.script("/endless", answers(500, {}, endless))
+        const { data: { id: endpoint } } = yield* call("webhooks", {
+          url: receiver.url("/endless"),
+          enabled_events: ["*"]
+        })
+        yield* call("invoices", { amount_usd: 5 })
+        const { data: { data: [{ id: delivery }] } } = yield* until(
+          "an attempt has failed",
+          call(`webhooks/${endpoint}/deliveries?limit=1`),
+          ({ data: { data } }) => data[0]?.attempt_count > 0
+        )
+        const { text } = yield* see(owner, `/webhooks/${endpoint}?open=${delivery}`)
+        const [answer] = findAll(readHtml(text), byName("pre"))
+        assert.match(textOf(answer!), /^&{1000,4096}$/)
+      }),
+    120_000
+  )
+
+  it.effect(
+    "name a token in no list by its contract, whatever it is called itself",
+    () =>
+      Effect.gen(function*() {
+        const { merchant } = yield* TheTown
+        const { owner, see } = yield* visitorOf(merchant)
+        const { invoice_id: invoice } = yield* call("invoices", { amount_usd: 50 })
+        yield* call(`devnet/invoices/${invoice}/simulate`, { action: "wrong_token", network: "base" })
+        const { data: { data: [exception] } } = yield* call(`exceptions?invoice_id=${invoice}`)
+        const token = unlistedPlayToken("base")!
+        assert.deepInclude(exception.token, { id: null, symbol: token.symbol })
+        const contract = `${token.address.slice(0, 6)}…${token.address.slice(-4)}`
+        for (const address of ["/payments", `/payments/${invoice}`, `/todo?open=${exception.id}`]) {
+          const { text } = yield* see(owner, address)
+          assert.notInclude(text, token.symbol, address)
+          assert.include(text.toLowerCase(), `unlisted token ${contract.toLowerCase()}`, address)
+        }
+      }),
+    60_000
+  )
+
+  it.effect(
+    "export texts of strangers so that no spreadsheet runs them, in every field",
+    () =>
+      Effect.gen(function*() {
+        const begins = ["=", "+", "-", "@", "\t", "\r", "\n", "\uFF1D", "\uFF0B", "\uFF0D", "\uFF20"]
+        for (const first of begins) {
+          const text = `${first}HYPERLINK("https://evil.example","x")`
+          const { invoice_id: invoice } = yield* call("invoices", {
+            amount_usd: 50,
+            customer_id: /[\t\r\n]/.test(first) ? "plain" : text,
+            metadata: { note: text }
+          })
+          yield* call(`devnet/invoices/${invoice}/simulate`, { action: "pay" })
+          yield* call("refunds", { invoice_id: invoice, amount_mode: "full", reason: "other", fee_bearer: "merchant" })
+        }
+        const now = Math.floor(Date.now() / 1_000)
+        const span = `from=${now - 86_400}&to=${now + 86_400}`
+        const { key, service } = yield* TheTown
+        let found = 0
+        const kinds = ["invoices", "payments", "refunds", "lots", "koinly", "balance-transactions", "journal"]
+        for (const [place, kind] of kinds.entries()) {
+          const metadata = place < 4 ? "&metadata_keys=note" : ""
+          const { status, text } = yield* service.call(`/api/v1/exports/${kind}?${span}${metadata}`, {
+            headers: { "x-api-key": key }
+          })
+          assert.strictEqual(status, 200, text)
+          const cells = [...text.matchAll(/(?:^|[,\n])(?:"((?:[^"]|"")*)"|([^,\r\n]*))/g)].map(([, quoted, bare]) =>
+            quoted?.replaceAll("\"\"", "\"") ?? bare ?? ""
+          )
+          const run = cells.filter((cell) => begins.includes(cell.slice(0, 1)) && !/^-\d+\.\d+$/.test(cell))
+          assert.deepStrictEqual(run, [], kind)
+          found += cells.filter((cell) => cell.startsWith("'")).length
+        }
+        assert.isAbove(found, 2 * begins.length)
+      }),
+    120_000
+  )
+
+  it.effect(
     "give a new session to whoever signs in, and nothing to who laid a cookie ready",
     () =>
       Effect.gen(function*() {
         const { merchant, service } = yield* TheTown
-        const { origin, owner, see } = yield* visitorOf(merchant)
+        const { joinAs, origin, owner, see } = yield* visitorOf(merchant)
         const url = yield* loginLink({ service, merchant })
         const post = (cookie: string, token: string) =>
           service.call("/dashboard/signin/link", {
@@ -244,6 +376,16 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         )
         const tokens = [second.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]!)
         for (const token of tokens) assert.notInclude(owner, token, "an earlier session is not raised")
+        const stranger = yield* joinAs(owner, "viewer")
+        const victim = yield* post(
+          stranger,
+          new URL(yield* loginLink({ service, merchant })).hash.slice("#t=".length)
+        )
+        const own = [victim.headers["set-cookie"] ?? []].flat().map((cookie) => cookie.split(";")[0]!)
+        assert.lengthOf(own, 2)
+        assert.strictEqual((yield* see(own.join("; "), "/keys")).status, 200)
+        assert.strictEqual((yield* see(stranger, "/keys")).status, 403, "whose session was laid ready stays who it was")
+        assert.include((yield* see(stranger, "/account")).text, "A viewer")
       }),
     60_000
   )

@@ -5,7 +5,6 @@
  */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { randomUUID } from "node:crypto"
 import { en } from "../../modules/dashboard/pages/texts/en.ts"
 import { localDeployment } from "../support/money/Deployments.ts"
 import { type MoneyShop, openShop, rollOf, write } from "../support/money/Shop.ts"

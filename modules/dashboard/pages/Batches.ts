@@ -23,6 +23,7 @@ import {
   table,
   timeOf,
   tokenAmount,
+  tokenName,
   type Tone,
   usd
 } from "./Elements.ts"
@@ -36,8 +37,15 @@ const pageSize = 25
 const toneOf = ({ status }: BatchRow): Tone =>
   status === "paid" ? "good" : status === "partly_paid" || status === "open" ? "warn" : "plain"
 
-const totalsOf = ({ totals }: BatchRow): Html =>
-  html`${totals.map(({ symbol, token_amount }) => html`<div>${tokenAmount(token_amount, symbol)}</div>`)}`
+/** A sum says no contract; its lines do. */
+const totalsOf = (visit: Visit, { lines = [], totals }: BatchRow): Html =>
+  html`${
+    totals.map(({ symbol, token_amount, token_id: id }) => {
+      const line = lines.find((each) => each.token_id === id && each.symbol === symbol)
+      const name = tokenName(visit, { id, symbol, address: line?.token_address ?? null })
+      return html`<div>${tokenAmount(token_amount, name)}</div>`
+    })
+  }`
 
 export const batches: Page = {
   path: "batches",
@@ -146,7 +154,7 @@ export const batch: Page = {
           facts([
             [fields.network, networkName(found.network)],
             [words.from, found.from !== null && html`<span class="mono wrap">${found.from}</span>`],
-            [fields.amount, totalsOf(found)],
+            [fields.amount, totalsOf(visit, found)],
             [words.worth, usd(visit, found.amount_decimal)],
             [words.code, html`<span class="mono">${found.approval_code}</span>`],
             [
@@ -180,7 +188,8 @@ export const batch: Page = {
             {
               title: fields.amount,
               isNumber: true,
-              cell: ({ symbol, token_amount }) => tokenAmount(token_amount, symbol)
+              cell: ({ symbol, token_address: address, token_amount, token_id: id }) =>
+                tokenAmount(token_amount, tokenName(visit, { id, symbol, address }))
             },
             {
               title: fields.to,

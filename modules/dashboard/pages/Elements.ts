@@ -57,6 +57,23 @@ export const tokenAmount = (
   symbol: string | null
 ): Html | null => amount === null ? null : html`<bdi dir="ltr">${tokens(amountLocale, amount)} ${symbol}</bdi>`
 
+/** A token as the API names it. */
+export interface NamedToken {
+  /** Null: it is in no list. */
+  readonly id: number | null
+  readonly symbol: string | null
+  /** Its contract; null: the network's own coin. */
+  readonly address: string | null
+}
+
+/** A token in no list goes by its contract: anybody may make one, and call it as another is called. */
+export const tokenName = ({ texts }: Pick<Visit, "texts">, token: NamedToken | null | undefined): string | null =>
+  token === null || token === undefined
+    ? null
+    : token.id !== null || token.address === null
+    ? token.symbol
+    : texts.fields.unlistedToken(shortHash(token.address))
+
 /** A moment in the person's time zone, as an element that programs can read as well. */
 export const timeOf = ({ session, texts }: Pick<Visit, "session" | "texts">, seconds: number | null): Html | null =>
   seconds === null

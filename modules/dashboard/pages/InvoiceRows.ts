@@ -4,7 +4,7 @@ import type { Invoice } from "../../../schemas/Invoice.ts"
 import { usdDecimal, usdMillis } from "../../../schemas/Money.ts"
 import type { Payment } from "../../../schemas/Payment.ts"
 import { type InvoiceFacts, type InvoiceState, stateOf, systemMetadataOf, toneOf } from "../rules/States.ts"
-import { chip, type Column, foreign, networkName, shortId, timeOf, tokenAmount, usd } from "./Elements.ts"
+import { chip, type Column, foreign, networkName, shortId, timeOf, tokenAmount, tokenName, usd } from "./Elements.ts"
 import type { Visit } from "./Page.ts"
 import type { Texts } from "./Texts.ts"
 
@@ -40,8 +40,8 @@ export const stateChip = (texts: Texts, invoice: InvoiceFacts): Html => {
 export const purposeOf = ({ customer_id, details }: InvoiceRow): string | null =>
   details?.invoice_title ?? details?.title ?? details?.description ?? customer_id
 
-export const tokenOf = (payment: typeof Payment.Encoded): string | null =>
-  systemMetadataOf(payment).token?.symbol ?? null
+export const tokenOf = (visit: Pick<Visit, "texts">, payment: typeof Payment.Encoded): string | null =>
+  tokenName(visit, systemMetadataOf(payment).token)
 
 export const invoiceColumns = (visit: Visit): ReadonlyArray<Column<InvoiceRow>> => {
   const { fields } = visit.texts
@@ -57,7 +57,7 @@ export const invoiceColumns = (visit: Visit): ReadonlyArray<Column<InvoiceRow>> 
       cell: ({ latest_payment: payment }) =>
         payment === null || payment === undefined
           ? null
-          : tokenAmount(payment.payer_amount_token, tokenOf(payment))
+          : tokenAmount(payment.payer_amount_token, tokenOf(visit, payment))
     },
     {
       title: fields.network,

@@ -58,7 +58,7 @@ const toneOfPayment = ({ status }: PaymentRow): Tone =>
 const stepsOfPayment = (visit: Visit, payment: PaymentRow, createdAt: number): ReadonlyArray<Step> => {
   const { story } = visit.texts.payments
   const { late_at, quote } = systemMetadataOf(payment)
-  const amount = tokenAmount(payment.payer_amount_token, tokenOf(payment))
+  const amount = tokenAmount(payment.payer_amount_token, tokenOf(visit, payment))
   const seenAt = late_at ?? quote?.priced_at ?? payment.confirmed_at ?? createdAt
   return [
     {
@@ -129,7 +129,7 @@ const paymentColumns = (visit: Visit): ReadonlyArray<Column<PaymentRow>> => {
     {
       title: fields.amount,
       isNumber: true,
-      cell: (payment) => tokenAmount(payment.payer_amount_token, tokenOf(payment))
+      cell: (payment) => tokenAmount(payment.payer_amount_token, tokenOf(visit, payment))
     },
     { title: fields.network, cell: ({ network }) => networkName(network) },
     { title: fields.worth, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },

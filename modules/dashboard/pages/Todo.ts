@@ -16,6 +16,7 @@ import {
   shortId,
   timeOf,
   tokenAmount,
+  tokenName,
   usd
 } from "./Elements.ts"
 import { icon } from "./Icons.ts"
@@ -72,7 +73,7 @@ const drawer = (visit: Visit, one: Case): Html => {
     html`${
       facts([
         [fields.amount, one.amount_decimal !== null && usd(visit, one.amount_decimal)],
-        [fields.received, tokenAmount(one.token_amount, one.token?.symbol ?? null)],
+        [fields.received, tokenAmount(one.token_amount, tokenName(visit, one.token))],
         [fields.network, one.network !== null && networkName(one.network)],
         [
           fields.transaction,

@@ -37,7 +37,28 @@ const parse = (file: string): ReadonlyArray<ReadonlyArray<string>> => {
   return rows
 }
 
-const letters = ["=", "+", "-", "@", "\t", "\r", "\n", "\r\n", "\"", ",", "'", "a", "é", "💸", "\u0000", "1"]
+const letters = [
+  "=",
+  "+",
+  "-",
+  "@",
+  "＝",
+  "＋",
+  "－",
+  "＠",
+  "\t",
+  "\r",
+  "\n",
+  "\r\n",
+  "\"",
+  ",",
+  "'",
+  "a",
+  "é",
+  "💸",
+  "\u0000",
+  "1"
+]
 
 const roll = makeRandom(26)
 
@@ -50,7 +71,9 @@ describe("a CSV file", () => {
   it("holds every text as it was, but for the apostrophe before what a spreadsheet would run", () => {
     for (const rows of list(2000, () => list(roll(5), () => list(2 + roll(4), hostile)))) {
       const read = parse(rows.map((row) => csvLine(row.map(text))).join(""))
-      const expected = rows.map((row) => row.map((value) => /^[=+\-@\t\r]/u.test(value) ? `'${value}` : value))
+      const expected = rows.map((row) =>
+        row.map((value) => /^[=+\-@＝＋－＠\t\r\n]/u.test(value) ? `'${value}` : value)
+      )
       assert.deepStrictEqual(read, expected)
     }
   })

@@ -43,6 +43,7 @@ const block = (merchant: number, blocked: ReadonlyArray<number>) =>
   Effect.gen(function*() {
     const policies = yield* TokenPolicies
     yield* policies.change(merchant, "devnet", noCause, {
+      actor: "service:test",
       decide: (current) => ({
         ...current,
         version: current.version + 1,

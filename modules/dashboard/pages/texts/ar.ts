@@ -172,6 +172,7 @@ export const ar: Texts = {
     metadata: "بيانات وصفية",
     order: "الطلب",
     token: "العملة",
+    unlistedToken: (contract: string) => `عملة غير مدرجة ${contract}`,
     reason: "السبب",
     to: "إلى"
   },

@@ -161,6 +161,7 @@ export const de: Texts = {
     metadata: "Metadaten",
     order: "Bestellung",
     token: "Token",
+    unlistedToken: (contract: string) => `nicht gelistetes Token ${contract}`,
     reason: "Grund",
     to: "An"
   },

@@ -134,6 +134,7 @@ export const en = {
     metadata: "Metadata",
     order: "Order",
     token: "Token",
+    unlistedToken: (contract: string) => `unlisted token ${contract}`,
     reason: "Reason",
     to: "To"
   },

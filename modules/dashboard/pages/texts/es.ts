@@ -161,6 +161,7 @@ export const es: Texts = {
     metadata: "Metadatos",
     order: "Pedido",
     token: "Token",
+    unlistedToken: (contract: string) => `token no listado ${contract}`,
     reason: "Motivo",
     to: "Destino"
   },

@@ -162,6 +162,7 @@ export const fr: Texts = {
     metadata: "Métadonnées",
     order: "Commande",
     token: "Jeton",
+    unlistedToken: (contract: string) => `jeton non répertorié ${contract}`,
     reason: "Motif",
     to: "Destination"
   },

@@ -161,6 +161,7 @@ export const ja: Texts = {
     metadata: "メタデータ",
     order: "注文",
     token: "トークン",
+    unlistedToken: (contract: string) => `未登録トークン ${contract}`,
     reason: "理由",
     to: "送り先"
   },

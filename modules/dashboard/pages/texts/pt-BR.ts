@@ -160,6 +160,7 @@ export const ptBR: Texts = {
     metadata: "Metadados",
     order: "Pedido",
     token: "Token",
+    unlistedToken: (contract: string) => `token não listado ${contract}`,
     reason: "Motivo",
     to: "Destino"
   },

@@ -157,6 +157,7 @@ export const zhHans: Texts = {
     metadata: "元数据",
     order: "订单",
     token: "代币",
+    unlistedToken: (contract: string) => `未收录代币 ${contract}`,
     reason: "原因",
     to: "接收方"
   },
