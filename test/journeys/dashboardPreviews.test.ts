@@ -57,6 +57,40 @@ it.live(
 )
 
 it.live(
+  "a box says whether payors see whom an address pays, and stays as it was where the form is refused",
+  () =>
+    Effect.gen(function*() {
+      const { joinAs, key, see, send, service, signIn } = yield* openDashboard()
+      const owner = yield* signIn()
+      const isShown = Effect.map(
+        service.call("/api/v1/merchant/settings", { headers: { "x-api-key": key } }),
+        ({ json }) => (json.data ?? json).branding.show_payee_proof
+      )
+      const ticked = /name="show_payee_proof" value="true" checked/
+      const look = { name: "Blue Bottle", accent: "#0a7a4b" }
+      const save = (more: Readonly<Record<string, string>>) =>
+        send(owner, "/branding", { action: "save", ...look, ...more })
+      assert.notMatch((yield* see(owner, "/branding")).text, ticked, "off by default")
+      const tick = { show_payee_proof: "true" }
+      assert.match((yield* save({ ...tick, preview: "1" })).text, ticked)
+      assert.isFalse(yield* isShown, "a look saves nothing")
+      const refused = yield* save({ ...tick, accent: "no colour" })
+      assert.strictEqual(refused.status, 400)
+      assert.match(refused.text, ticked)
+      assert.strictEqual((yield* save(tick)).status, 303)
+      assert.isTrue(yield* isShown)
+      assert.match((yield* see(owner, "/branding")).text, ticked)
+      assert.notMatch((yield* save({ preview: "1" })).text, ticked)
+      assert.strictEqual((yield* save({})).status, 303)
+      assert.isFalse(yield* isShown)
+      const viewer = yield* joinAs(owner, "viewer")
+      assert.strictEqual((yield* send(viewer, "/branding", { action: "save", ...look, ...tick })).status, 403)
+      assert.isFalse(yield* isShown)
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
   "tokens are chosen after a look at what the customer would see, one by one or a network at once",
   () =>
     Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /** How the payment page looks, with a preview of each of its states. */
 import { Effect } from "effect"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
-import { card, facts, field, form, select } from "./Elements.ts"
+import { card, checkbox, facts, field, form, select } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { drawPreview, type MerchantSettingsRow, previewFrame } from "./Preview.ts"
 
@@ -106,6 +106,13 @@ export const brandingSettings: Page = {
                   type: "email",
                   value: query.get("support_email") ?? look.support_email
                 })
+              }${
+                checkbox(visit, {
+                  name: "show_payee_proof",
+                  label: words.payeeProof,
+                  text: words.payeeProofText,
+                  isTicked: (query.get("show_payee_proof") ?? String(look.show_payee_proof)) === "true"
+                })
               }<div class="row end">${
                 visit.preview !== undefined
                 && html`<button name="preview" value="1">${previewWords.look}</button>`
@@ -123,14 +130,17 @@ export const brandingSettings: Page = {
       if (sent.has("preview")) {
         // Drawn at once and not by a link: an address of a page is kept in many places, and this has an e-mail address.
         const query = new URLSearchParams(visit.query)
-        for (const name of ["name", "accent", "support_email"]) query.set(name, sent.get(name) ?? "")
+        for (const name of ["name", "accent", "support_email", "show_payee_proof"]) {
+          query.set(name, sent.get(name) ?? "")
+        }
         return { screen: yield* brandingSettings.render({ ...visit, query }) }
       }
       yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
         branding: {
           name: sent.get("name") ?? "",
           accent: (sent.get("accent") ?? "").trim().toLowerCase(),
-          support_email: email === "" ? null : email
+          support_email: email === "" ? null : email,
+          show_payee_proof: sent.has("show_payee_proof")
         }
       }, sent.get("form_key"))
       return { path: "branding", notice: "saved" }

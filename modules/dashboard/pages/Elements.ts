@@ -173,6 +173,20 @@ export const select = (
     )
   }</select></label>`
 
+/** A box with its words. One that is not ticked is not sent: a form that was refused shows it as it was. */
+export const checkbox = (
+  { refusal }: Pick<Visit, "refusal">,
+  { isTicked, label, name, text }: {
+    readonly name: string
+    readonly label: string
+    readonly text: string
+    readonly isTicked: boolean
+  }
+): Html =>
+  html`<label class="pick"><input type="checkbox" name="${name}" value="true"${
+    attribute("checked", refusal === null ? isTicked : refusal.form.has(name))
+  }><b>${label}</b><span class="soft">${text}</span></label>`
+
 /** A form of the page itself. `action` names what it does, in the page's `actions`. */
 export const form = (visit: Visit, action: string, body: Content, to: Url | null = null): Html => {
   // What the form before did is not said again beside what comes of this one.

@@ -13,6 +13,7 @@ export interface MerchantSettingsRow {
     readonly accent: string
     readonly support_email: string | null
     readonly allow_restart: boolean
+    readonly show_payee_proof: boolean
   }
 }
 

@@ -100,6 +100,9 @@ export const toolTexts: ToolTexts = {
     accent: "Farbe",
     accentHint: "Wie #2a4fd8; weißer Text darauf muss lesbar sein",
     supportEmail: "Adresse für Hilfe",
+    payeeProof: "Kunden zeigen, wie sie eine Adresse prüfen",
+    payeeProofText:
+      "Unter einer Adresse Ihrer Forwarder-Wallet nennt die Seite Ihren Zahlungsempfänger und woraus die Adresse berechnet wird. Jeder Kunde sieht dann den Empfänger.",
     save: "Speichern",
     means: "Was das bedeutet",
     head: "Neuester Block"

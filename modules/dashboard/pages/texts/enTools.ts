@@ -94,6 +94,9 @@ export const toolTexts = {
     accent: "Colour",
     accentHint: "Like #2a4fd8; white text on it must be readable",
     supportEmail: "Address for help",
+    payeeProof: "Show payors how to check an address",
+    payeeProofText:
+      "Below an address of your forwarder wallet the page names your payee and what the address is computed from. Every payor then sees the payee.",
     save: "Save",
     means: "What it means",
     head: "Newest block"

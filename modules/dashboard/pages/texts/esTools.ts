@@ -99,6 +99,9 @@ export const toolTexts: ToolTexts = {
     accent: "Color",
     accentHint: "Como #2a4fd8; el texto blanco encima debe poder leerse",
     supportEmail: "Dirección de ayuda",
+    payeeProof: "Mostrar a los clientes cómo comprobar una dirección",
+    payeeProofText:
+      "Debajo de una dirección de su monedero forwarder, la página nombra al beneficiario y los datos con los que se calcula la dirección. Todos los clientes ven entonces al beneficiario.",
     save: "Guardar",
     means: "Qué significa",
     head: "Bloque más reciente"

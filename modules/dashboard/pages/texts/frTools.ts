@@ -104,6 +104,9 @@ export const toolTexts: ToolTexts = {
     accent: "Couleur",
     accentHint: "Comme #2a4fd8\u202f; un texte blanc doit y être lisible",
     supportEmail: "Adresse pour l’aide",
+    payeeProof: "Montrer aux clients comment vérifier une adresse",
+    payeeProofText:
+      "Sous une adresse de votre portefeuille forwarder, la page nomme votre bénéficiaire et ce dont l’adresse est calculée. Chaque client voit alors le bénéficiaire.",
     save: "Enregistrer",
     means: "Ce que cela signifie",
     head: "Bloc le plus récent"

@@ -99,6 +99,9 @@ export const toolTexts: ToolTexts = {
     accent: "色",
     accentHint: "例：#2a4fd8。白い文字が読める色にしてください",
     supportEmail: "問い合わせ先のアドレス",
+    payeeProof: "アドレスの確認方法を支払者に表示する",
+    payeeProofText:
+      "フォワーダーウォレットのアドレスの下に、受取人とアドレスの計算に使う値を表示します。受取人はすべての支払者に見えるようになります。",
     save: "保存",
     means: "意味",
     head: "最新のブロック"

@@ -99,6 +99,9 @@ export const toolTexts: ToolTexts = {
     accent: "Cor",
     accentHint: "Como #2a4fd8; um texto branco sobre ela precisa ser legível",
     supportEmail: "Endereço para ajuda",
+    payeeProof: "Mostrar aos clientes como conferir um endereço",
+    payeeProofText:
+      "Abaixo de um endereço da sua carteira forwarder, a página mostra o beneficiário e os dados com que o endereço é calculado. Todos os clientes veem então o beneficiário.",
     save: "Salvar",
     means: "O que significa",
     head: "Bloco mais recente"

@@ -98,6 +98,8 @@ export const toolTexts: ToolTexts = {
     accent: "颜色",
     accentHint: "例如 #2a4fd8；其上的白色文字须清晰可读",
     supportEmail: "帮助邮箱",
+    payeeProof: "向付款人显示如何核对地址",
+    payeeProofText: "在转发器钱包的地址下方，页面会列出您的收款人以及计算该地址所用的数据。所有付款人都会看到收款人。",
     save: "保存",
     means: "含义",
     head: "最新区块"
