@@ -1,8 +1,9 @@
 /**
  * Goal: for any order of export, execution, expiry, reorganisation and crash no line is ever paid twice by guarded
  * exports, and every unguarded second transfer raises an exception before it is final.
- * Method: the short form of `npm run bench -- histories --family batches_evm`: seeded histories against the service on
- * mainnet's rules, a real EVM node or the real machine of Solana, and three endpoints. Two processes and their kills are for the bench.
+ * Method: the short form of `npm run bench -- histories --family batches`: seeded histories against the service on
+ * mainnet's rules, a real EVM node or the real machine of Solana, and three endpoints. Two processes and their kills
+ * are for the bench.
  */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"

@@ -1,6 +1,6 @@
 /**
- * The real machine of Solana on mainnet's rules behind three nodes of which one may be wrong. Slots come on purpose, and
- * a fork leaves out transactions of the newest ones, with all that they did.
+ * The real machine of Solana on mainnet's rules behind three nodes of which one may be wrong. Slots come on purpose,
+ * and a fork leaves out transactions of the newest ones, with all that they did.
  */
 import {
   AccountRole,
