@@ -1,7 +1,7 @@
 /**
  * Goal: a transaction that somebody changed before it was signed costs a merchant on Solana what it moved elsewhere,
- * and nothing beside it. Method: the service on mainnet's rules, the real machine of Solana, and a wallet that signs the
- * export twice: changed, and as it was given out.
+ * and nothing beside it. Method: the service on mainnet's rules, the real machine of Solana, and a wallet that signs
+ * the export twice: changed, and as it was given out.
  */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"

@@ -147,7 +147,8 @@ export class SolanaLedger {
   }
 
   fund(key: string, amount: bigint): void {
-    this.svm.airdrop(address(key), lamports(amount))
+    const result = this.svm.airdrop(address(key), lamports(amount))
+    if (result === null || result instanceof FailedTransactionMetadata) throw new Error(`${key} was given nothing`)
   }
 
   private balanceOf(key: Address): Balance {

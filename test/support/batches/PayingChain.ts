@@ -24,7 +24,7 @@ export interface ListedLine {
   readonly units: bigint
 }
 
-/** What is not as it was given out: somebody has put another receiver into it, or the wallet adds something of its own. */
+/** What an export is changed by: somebody puts another receiver into it, or the wallet adds something of its own. */
 export type Change = "changed_destination" | "added_instruction"
 
 /** What a wallet does with an export: signs it as it is, or changed. */

@@ -57,7 +57,7 @@ const longSlots = 260
 
 /** What every wallet owns, in base units. */
 const fortune = 10n ** 12n
-const coins = 10n ** 13n
+const coins = 10n ** 11n
 
 const tokens: ReadonlyArray<PaidToken> = [
   { symbol: "USDC", decimals: 6, address: usdc, dollars: 1n },
