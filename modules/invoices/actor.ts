@@ -89,9 +89,8 @@ export class Invoices extends Context.Service<Invoices, {
   readonly get: Repo["get"]
   readonly list: Repo["list"]
   readonly totals: Repo["totals"]
-  readonly count: Repo["count"]
-  /** The newest payments of each of these invoices of a merchant, newest first. */
-  readonly newestPayments: Repo["newestPayments"]
+  /** The same with how many there are in all, and the newest payments of each. */
+  readonly listWithTotal: Repo["listWithTotal"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
   readonly createdObjectText: Repo["createdObjectText"]
   /**
@@ -189,8 +188,7 @@ export class Invoices extends Context.Service<Invoices, {
         get: repo.get,
         list: repo.list,
         totals: repo.totals,
-        count: repo.count,
-        newestPayments: repo.newestPayments,
+        listWithTotal: repo.listWithTotal,
         invoiceOfPayment: repo.invoiceOfPayment,
         createdObjectText: repo.createdObjectText
       })

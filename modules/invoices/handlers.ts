@@ -16,8 +16,7 @@ import {
   type InvoiceState,
   mergeMetadata,
   newestFirst,
-  paymentObject,
-  type PaymentState
+  paymentObject
 } from "./machine.ts"
 import { InvoicesRpc } from "./rpc.ts"
 import { checkMetadata, makeDraft } from "./handlers/Creation.ts"
@@ -99,17 +98,13 @@ const list = Effect.fnUntraced(function*(
   const filter = yield* readFilter(query, customerId)
   const page = yield* readPage(query)
   const extras = yield* readExtras(query)
-  const [{ invoices: found, hasMore }, total] = yield* Effect.all([
-    invoices.list(filter, page),
-    invoices.count(filter)
-  ], {
-    concurrency: 2
-  })
+  const wantsPayments = extras.names.has("payments") || extras.names.has("latest_payment")
+  const { hasMore, invoices: found, payments, total } = yield* invoices.listWithTotal(
+    filter,
+    page,
+    wantsPayments ? extras.paymentsLimit + 1 : 0
+  )
   const ids = found.map(({ id }) => id)
-  const wantsPayments = ids.length > 0 && (extras.names.has("payments") || extras.names.has("latest_payment"))
-  const payments = wantsPayments
-    ? yield* invoices.newestPayments(filter.merchantId, ids, extras.paymentsLimit + 1)
-    : new Map<string, ReadonlyArray<PaymentState>>()
   const payors = yield* payorsOf(context, filter.merchantId, ids, extras)
   return jsonText(JSON.stringify({
     object: "list",

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { EventId } from "../../schemas/Ids.ts"
-import type { Aggregate } from "./machine.ts"
+import type { Aggregate, PaymentState } from "./machine.ts"
 import { exceptionQueries } from "./repo/Exceptions.ts"
 import { readCreatedObject } from "./repo/CreatedObject.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
@@ -25,14 +25,28 @@ export interface WithLastEvent {
 /** The statements behind the list and its totals, so that a test can ask for their plans. */
 export const makeStatements = (sql: SqlClient.SqlClient) => {
   const conditions = makeConditions(sql)
-  return { page: makePage(sql, conditions), totals: makeTotals(sql, conditions) }
+  const [page, totals] = [makePage(sql, conditions), makeTotals(sql, conditions)]
+  const { paymentJson } = makeColumns(sql)
+  /** A page, on each of its rows how many there are in all, and the newest payments of each; one row where it is empty. */
+  const listed = (filter: InvoiceFilter, request: InvoicePage, payments: number) => {
+    const newest = payments === 0 ?
+      sql`` :
+      sql`, (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal DESC), '[]')
+        FROM (SELECT * FROM invoice_payments WHERE merchant_id = i.merchant_id AND invoice_id = i.id
+          ORDER BY ordinal DESC LIMIT ${payments}) p) AS newest_payments`
+    return sql<Row>`SELECT t.list_total, i.*${newest} FROM (
+        SELECT coalesce(sum(count), 0)::float8 AS list_total FROM (${totals(filter)}) s
+      ) t LEFT JOIN (${page(filter, request)}) i ON true
+      ORDER BY i.id ${sql.literal(request._tag === "Newer" ? "ASC" : "DESC")}`
+  }
+  return { page, totals, listed }
 }
 
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  const { aggregate, paymentJson } = makeColumns(sql)
+  const { aggregate } = makeColumns(sql)
 
   const first = (rows: ReadonlyArray<Row>): Aggregate | null => rows[0] === undefined ? null : readAggregate(rows[0])
 
@@ -79,19 +93,23 @@ export const makeRepo = Effect.gen(function*() {
   const count = (filter: InvoiceFilter) =>
     Effect.map(totals(filter), (byStatus) => [...byStatus.values()].reduce((sum, total) => sum + total.count, 0))
 
-  /** The newest payments of each of `invoiceIds`, newest first, at most `limit` of each. */
-  const newestPayments = (merchantId: number, invoiceIds: ReadonlyArray<string>, limit: number) =>
-    sql<{ id: string; payments: ReadonlyArray<Row> }>`
-      SELECT i.id, coalesce(json_agg(${paymentJson} ORDER BY p.ordinal DESC)
-        FILTER (WHERE p.id IS NOT NULL), '[]') AS payments
-      FROM json_array_elements_text(${JSON.stringify(invoiceIds)}::json) AS i (id)
-      LEFT JOIN LATERAL (
-        SELECT * FROM invoice_payments WHERE merchant_id = ${merchantId} AND invoice_id = i.id::uuid
-        ORDER BY ordinal DESC LIMIT ${limit}
-      ) AS p ON true
-      GROUP BY i.id`.pipe(
+  /**
+   * A page, how many there are in all, and the newest payments of each invoice, newest first and at most so many: one
+   * statement, so of one moment.
+   */
+  const listWithTotal = (filter: InvoiceFilter, page: InvoicePage, payments: number) =>
+    statements.listed(filter, page, payments).pipe(
       Effect.orDie,
-      Effect.map((rows) => new Map(rows.map(({ id, payments }) => [id, payments.map(readPayment)])))
+      Effect.map((rows) => {
+        const found = rows.filter(({ id }) => id !== null)
+        return {
+          ...pageOf(found, page),
+          total: rows[0]!.list_total as number,
+          payments: new Map<string, ReadonlyArray<PaymentState>>(
+            found.map(({ id, newest_payments: newest = [] }) => [id, newest.map(readPayment)])
+          )
+        }
+      })
     )
 
   const merchantDue = yield* makeMerchantDue("invoices")
@@ -122,7 +140,7 @@ export const makeRepo = Effect.gen(function*() {
     list,
     totals,
     count,
-    newestPayments,
+    listWithTotal,
     nextDue,
     due,
     invoiceOfPayment

@@ -1,5 +1,5 @@
 /** The only SQL of metrics: the sums of a question, as of one moment. */
-import { Effect } from "effect"
+import { Effect, Exit, Request, RequestResolver } from "effect"
 import { SqlClient } from "effect/sql"
 import { cover, type Span } from "../../runtime/Rollups.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -28,6 +28,13 @@ interface Row {
   readonly amount_paid: bigint
 }
 
+/** A question of a batch. */
+class SumsRequest extends Request.Class<{ readonly query: SumsQuery }, ReadonlyArray<Sum>> {}
+
+/** Questions that one statement may answer: they differ in their points only. */
+const batchKeyOf = ({ commerceOnly, environment, merchantId, sums }: SumsQuery): string =>
+  JSON.stringify([merchantId, environment, commerceOnly, sums])
+
 /** Sums over one SqlClient; a failing statement is a defect, an unreachable database included. */
 export const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -44,7 +51,7 @@ export const make = Effect.gen(function*() {
    * Rows of `sums`, by point; of customers, those who paid most in the whole span. The sums of each piece
    * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
    */
-  const read = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
+  const readOne = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
     const ofMerchant = sql`merchant_id = ${merchantId} AND environment = ${environment}
       ${commerceOnly ? sql`AND starts_with(key, 'commerce:')` : sql``}`
     const ofPoints = sql`SELECT p.point, s.sum, r.key, sum(r.count)::bigint AS count, sum(r.amount)::bigint AS amount,
@@ -74,5 +81,27 @@ export const make = Effect.gen(function*() {
       )
     )
   }
+
+  /** Questions that are asked at the same moment, as by a page of several figures, are one statement. */
+  const together = RequestResolver.makeGrouped<SumsRequest, string>({
+    key: ({ request }) => batchKeyOf(request.query),
+    resolver: (entries) =>
+      Effect.map(
+        readOne({ ...entries[0].request.query, points: entries.flatMap(({ request }) => request.query.points) }),
+        (rows) => {
+          let first = 0
+          for (const entry of entries) {
+            const [from, past] = [first, first + entry.request.query.points.length]
+            const own = rows.filter(({ point }) => point !== null && point >= from && point < past)
+            entry.completeUnsafe(Exit.succeed(own.map((row) => ({ ...row, point: row.point! - from }))))
+            first = past
+          }
+        }
+      )
+  })
+
+  const read = (query: SumsQuery): Effect.Effect<ReadonlyArray<Sum>> =>
+    query.byCustomer ? readOne(query) : Effect.request(new SumsRequest({ query }), together)
+
   return { read }
 })

@@ -37,8 +37,12 @@ export const planSettings = {
  */
 export const preferIndexScans: Effect.Effect<unknown, SqlError.SqlError, SqlClient.SqlClient> = Effect.flatMap(
   SqlClient.SqlClient,
-  (sql) => sql`SELECT set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
+  (sql) => sql`SELECT ${indexScanSettings(sql)}`
 )
+
+/** The same as columns of another statement that comes first in the transaction, and answers a row. */
+export const indexScanSettings = (sql: SqlClient.SqlClient) =>
+  sql`set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
 /**
  * Reads in a transaction of its own that knows every way there is, and plans for the values: for the few statements

@@ -80,7 +80,7 @@ export const overview: Page = {
       }),
       api.find<List<typeof Exception.Encoded>>("/api/v1/exceptions", { status: "open", limit: countedCases }),
       api.get<List<InvoiceRow>>("/api/v1/invoices", { limit: newestCount, expand: "latest_payment,details" })
-    ])
+    ], { concurrency: "unbounded" })
     const tile = (path: string, title: string, value: string, text: string | null) =>
       html`<a class="card tile" href="${at(path)}"><span class="soft">${title}</span><b>${value}</b>
       <span class="soft">${text}</span></a>`

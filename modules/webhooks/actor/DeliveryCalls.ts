@@ -21,7 +21,7 @@ import {
   readReplay,
   type ReplayRequest
 } from "../rules.ts"
-import { checkEndpointRight, type EndpointRight, requireEndpoint } from "./EndpointContext.ts"
+import { admitEndpoint, checkEndpointRight, type EndpointRight, requireEndpoint } from "./EndpointContext.ts"
 
 export interface DeliveryContext {
   readonly actors: Actors["Service"]
@@ -71,10 +71,17 @@ const requireDelivery = ({ repo }: DeliveryContext, endpoint: ManagedEndpoint, u
 
 export const deliveryPage = Effect.fnUntraced(
   function*(context: DeliveryContext, principal: Principal, id: string, query: DeliveriesQuery) {
-    const endpoint = yield* requireEndpoint(context, principal, id, "webhooks:read")
     const pageQuery = readPage(query)
-    if (pageQuery instanceof PublicError) return yield* pageQuery
-    const page = yield* context.repo.page(endpoint, pageQuery)
+    if (pageQuery instanceof PublicError) {
+      yield* requireEndpoint(context, principal, id, "webhooks:read")
+      return yield* pageQuery
+    }
+    const { merchantId } = principal
+    const page = yield* context.repo.page(
+      { id, merchantId },
+      pageQuery,
+      (found) => admitEndpoint(principal, found, "webhooks:read")
+    )
     return page ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(pageQuery) }))
   }
 )

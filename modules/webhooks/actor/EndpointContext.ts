@@ -89,14 +89,20 @@ export const checkEndpointRight = (...call: Parameters<typeof objectionToEndpoin
     return objection === undefined ? Effect.void : Effect.fail(objection)
   })
 
-export const requireEndpoint = Effect.fnUntraced(function*(
-  { repo }: Pick<EndpointContext, "repo">,
+/** The endpoint that was found, where the caller manages it and has the right. */
+export const admitEndpoint = Effect.fnUntraced(function*(
   principal: Principal,
-  id: string,
+  endpoint: ManagedEndpoint | undefined,
   right: EndpointRight
 ): Effect.fn.Return<ManagedEndpoint, PublicError> {
-  const endpoint = yield* repo.endpoint(principal.merchantId, id)
   if (endpoint === undefined || !manages(principal, endpoint)) return yield* publicError("WEBHOOK_NOT_FOUND")
   yield* checkEndpointRight(principal, endpoint, right)
   return endpoint
 })
+
+export const requireEndpoint = (
+  { repo }: Pick<EndpointContext, "repo">,
+  principal: Principal,
+  id: string,
+  right: EndpointRight
+) => Effect.flatMap(repo.endpoint(principal.merchantId, id), (found) => admitEndpoint(principal, found, right))

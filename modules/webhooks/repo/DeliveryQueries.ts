@@ -1,8 +1,9 @@
 /** Deliveries of an endpoint as its owner sees them, and their attempts. */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { preferIndexScans } from "../../../runtime/store/IndexPlans.ts"
+import { indexScanSettings, preferIndexScans } from "../../../runtime/store/IndexPlans.ts"
 import { eventIdOf, type EventPosition } from "../../../schemas/Ids.ts"
+import type { PublicError } from "../../../schemas/Errors.ts"
 import type { DeliveryStatus } from "../../../schemas/Webhook.ts"
 import type { DeliveriesPage } from "../rules.ts"
 import { type EndpointScope, type ManagedEndpoint, readEndpoints } from "./EndpointQueries.ts"
@@ -94,11 +95,20 @@ export const visibleDeliveries = (
   d.merchant_id = ${merchantId} AND ${sql.literal(by === "endpoint" ? "d.endpoint_id" : "d.endpoint_id || ''")} = ${id}
   AND (${environment}::text IS NULL OR e.environment = ${environment})`
 
-/** Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. */
+/**
+ * Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. `admit`
+ * says whether the endpoint that has the id, if any, may be looked at.
+ */
 const readPage = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(
-    function*(endpoint: EndpointScope, page: DeliveriesPage) {
-      yield* useIndexes(sql)
+    function*(
+      { id, merchantId }: Pick<EndpointScope, "id" | "merchantId">,
+      page: DeliveriesPage,
+      admit: (found: ManagedEndpoint | undefined) => Effect.Effect<EndpointScope, PublicError>
+    ) {
+      // What useIndexes sets, by the statement that reads the endpoint.
+      const [stored] = yield* readEndpoints(sql, merchantId, id, sql`, ${indexScanSettings(sql)}`)
+      const endpoint = yield* admit(stored)
       const newer = page.direction === "newer"
       // As text: a moment that went through JavaScript would have lost its microseconds.
       const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
@@ -128,7 +138,7 @@ const readPage = (sql: SqlClient.SqlClient) =>
       return { deliveries: newer ? found.reverse() : found, hasMore: rows.length > page.limit }
     },
     sql.withTransaction,
-    Effect.orDie
+    Effect.catchTag("SqlError", (error) => Effect.die(error))
   )
 
 export const deliveryQueries = (sql: SqlClient.SqlClient) => ({

@@ -32,11 +32,12 @@ export type EndpointScope = Pick<EndpointRow, "commerceOnly" | "environment" | "
  */
 export const maximumDeleted = 100
 
-/** Newest first; with an id, that one at most. Deleted ones are not among them. */
+/** Newest first; with an id, that one at most. Deleted ones are not among them. `more`: columns that are run with it. */
 export const readEndpoints = (
   sql: SqlClient.SqlClient,
   merchantId: number,
-  id: string | null
+  id: string | null,
+  more = sql``
 ): Effect.Effect<ReadonlyArray<ManagedEndpoint>> =>
   sql<ManagedEndpoint>`
     SELECT w.id, w.merchant_id AS "merchantId", w.version::float8 AS version, w.environment,
@@ -44,7 +45,7 @@ export const readEndpoints = (
       w.description, w.sealed_secret AS "sealedSecret", w.sealed_previous_secret AS "sealedPreviousSecret",
       w.previous_secret_expires_at::float8 AS "previousSecretExpiresAt", w.disabled_reason AS "disabledReason",
       w.created_at::float8 AS "createdAt", w.updated_at::float8 AS "updatedAt",
-      coalesce(l.consecutive_failures, 0) AS "consecutiveFailures"
+      coalesce(l.consecutive_failures, 0) AS "consecutiveFailures"${more}
     FROM webhook_endpoints w
     LEFT JOIN webhook_lanes l ON l.merchant_id = w.merchant_id AND l.endpoint_id = w.id
     WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' ${

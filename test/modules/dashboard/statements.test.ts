@@ -22,8 +22,6 @@ const usualStatements = 4
 
 /** Pages that ask for more: each adds up what several calls of the API answer. */
 const moreStatements: Readonly<Record<string, number>> = {
-  "": 7,
-  "/webhooks/:endpoint": 5,
   "/team": 5,
   "/account": 10
 }
