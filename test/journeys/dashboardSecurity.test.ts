@@ -336,7 +336,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
           const cells = [...text.matchAll(/(?:^|[,\n])(?:"((?:[^"]|"")*)"|([^,\r\n]*))/g)].map(([, quoted, bare]) =>
             quoted?.replaceAll("\"\"", "\"") ?? bare ?? ""
           )
-          const run = cells.filter((cell) => begins.includes(cell.slice(0, 1)) && !/^-\d+\.\d+$/.test(cell))
+          const run = cells.filter((cell) => begins.includes(cell.slice(0, 1)) && !/^-\d+(?:\.\d+)?$/.test(cell))
           assert.deepStrictEqual(run, [], kind)
           found += cells.filter((cell) => cell.startsWith("'")).length
         }
