@@ -23,6 +23,7 @@ import type { Notices } from "./Notices.ts"
 import type { Operations } from "./Operations.ts"
 import type { PersonalData } from "./PersonalData.ts"
 import type { Prices } from "./Prices.ts"
+import type { PublicWeb } from "./PublicWeb.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
 import type { Screening } from "./Screening.ts"
@@ -61,6 +62,7 @@ export type Kernel =
   | Notices
   | PersonalData
   | Prices
+  | PublicWeb
   | ReplyRenderers
   | Revocations
   | Rpc

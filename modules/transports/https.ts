@@ -6,6 +6,7 @@ import { Clock, Effect, Layer, Schedule, Schema, Scope } from "effect"
 import { createSecureContext, rootCertificates } from "node:tls"
 import type { buildConnector } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { PublicWeb, WebReadFailed } from "../../runtime/PublicWeb.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
 import {
@@ -17,7 +18,7 @@ import {
 } from "../../runtime/Webhooks.ts"
 import { maximumHeaderBytes } from "./https/Answer.ts"
 import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
-import { type PoolEntry, post } from "./https/Exchange.ts"
+import { exchange, type ExchangeRequest, type PoolEntry } from "./https/Exchange.ts"
 import { proxyOf, throughProxy } from "./https/Proxy.ts"
 import { makeNameResolver } from "./https/NameResolver.ts"
 
@@ -58,6 +59,9 @@ const Options = Schema.Struct({
    */
   allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
+
+/** A page of strangers, all in all: as {@link PublicWeb} promises. */
+const pageTimeoutMillis = 10_000
 
 /** Loaded with the first delivery: an idle service does without its 10 MB. */
 const loadUndici = Effect.promise(() => import("undici"))
@@ -154,9 +158,9 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       })
 
     const clock = yield* Clock.Clock
-    const send = (request: DeliveryRequest): Effect.Effect<DeliveryAnswer, TransportFailed> =>
+    const ask = (text: string, request: ExchangeRequest): Effect.Effect<DeliveryAnswer, TransportFailed> =>
       Effect.suspend(() => {
-        const verdict = checkTarget(request.url)
+        const verdict = checkTarget(text)
         if (verdict._tag === "Refused") {
           return Effect.fail(new TransportFailed({ reason: verdict.reason, isOurFault: false, timedOut: false }))
         }
@@ -165,9 +169,26 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
           const now = clock.currentTimeMillisUnsafe()
           const entry = poolFor(loaded, url, local, now)
           entry.usedAt = now
-          return post(entry, url, request)
+          return exchange(entry, url, request)
         })
       })
+    const send = (request: DeliveryRequest) => ask(request.url, request)
+
+    const page = Effect.fnUntraced(function*(url: string) {
+      yield* Effect.mapError(check(url), () => new WebReadFailed({ isRefused: true }))
+      const answer = yield* ask(url, {
+        body: null,
+        headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "Service-Web/1" },
+        timeoutMillis: pageTimeoutMillis
+      }).pipe(Effect.mapError(() => new WebReadFailed({ isRefused: false })))
+      return { status: answer.status, text: answer.body }
+    })
+    const textRecords = (name: string) =>
+      Effect.filterOrFail(
+        names.textRecords(name),
+        (found) => found !== undefined,
+        () => new WebReadFailed({ isRefused: false })
+      )
 
     yield* Clock.currentTimeMillis.pipe(
       Effect.map((now) => closeWhere(({ usedAt }) => usedAt < now - idlePoolMillis)),
@@ -175,6 +196,7 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       Effect.forkScoped
     )
     if (proxy !== undefined) yield* Effect.logInfo(`webhooks leave through the proxy ${proxy.hostname}:${proxy.port}`)
+    yield* (yield* PublicWeb).register({ page, textRecords })
     yield* webhooks.register({ name: "https", schemes: ["https:", "http:"], check, send })
   })
 

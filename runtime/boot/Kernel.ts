@@ -30,6 +30,7 @@ import { migrate } from "../Migrate.ts"
 import * as PriceHealth from "../prices/Health.ts"
 import * as PersonalData from "../PersonalData.ts"
 import * as Oracle from "../prices/Oracle.ts"
+import * as PublicWeb from "../PublicWeb.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Screening from "../Screening.ts"
 import * as Secrets from "../Secrets.ts"
@@ -132,6 +133,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
         Members.layer,
         PagePreviews.layer,
         PersonalData.layer(rollups),
+        PublicWeb.layer,
         TextSigners.layer
       )
     ),

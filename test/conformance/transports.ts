@@ -4,6 +4,7 @@ import { Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { Webhook as Standard } from "standardwebhooks"
 import { Webhook as Svix } from "svix"
 import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
+import * as PublicWeb from "../../runtime/PublicWeb.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { deliveryHeaders, secretOf, signingKey } from "../../runtime/webhooks/Signature.ts"
 import { type DeliveryRequest, type Transport, Webhooks } from "../../runtime/Webhooks.ts"
@@ -11,7 +12,7 @@ import { settingsOf } from "../runtime/webhooks/Delivery.ts"
 import { until } from "../support/Service.ts"
 
 /** A plugin's layer as far as a transport may need the runtime. */
-export type TransportLayer = Layer.Layer<never, unknown, Webhooks | Settings>
+export type TransportLayer = Layer.Layer<never, unknown, Webhooks | Settings | PublicWeb.PublicWeb>
 
 /** One delivery as the other side got it. */
 export interface DeliveredRequest {
@@ -50,7 +51,7 @@ export const transportOf = (
           () => Effect.sync(() => registered.splice(registered.indexOf(transport), 1))
         ))
     })
-    yield* Layer.build(Layer.provide(layer, [webhooks, Layer.succeed(Settings, settings)]))
+    yield* Layer.build(Layer.provide(layer, [webhooks, PublicWeb.layer, Layer.succeed(Settings, settings)]))
     const [transport, ...others] = registered
     assert.strictEqual(others.length, 0, "one plugin registers one transport")
     return transport ?? (yield* Effect.die(new Error("the plugin registers no transport")))

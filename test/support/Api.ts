@@ -17,6 +17,7 @@ import * as Mail from "../../runtime/Mail.ts"
 import * as Notices from "../../runtime/Notices.ts"
 import * as Members from "../../runtime/Members.ts"
 import * as PagePreviews from "../../runtime/PagePreviews.ts"
+import * as PublicWeb from "../../runtime/PublicWeb.ts"
 import * as MerchantClock from "../../runtime/MerchantClock.ts"
 import { migrate } from "../../runtime/Migrate.ts"
 import type { Migrations } from "../../runtime/Plugin.ts"
@@ -134,6 +135,7 @@ export const kernel = <E>(
     Members.layer,
     PagePreviews.layer,
     PersonalData.layer(rollups),
+    PublicWeb.layer,
     Tail.layer,
     Mail.layer,
     MerchantClock.layer,

@@ -1,4 +1,4 @@
-/** A name server on this machine: answers A and AAAA questions from a table that a test changes as it goes. */
+/** A name server on this machine: answers A, AAAA and TXT questions from a table that a test changes as it goes. */
 import { Effect, type Scope } from "effect"
 import { createSocket } from "node:dgram"
 import { isIPv6 } from "node:net"
@@ -11,6 +11,8 @@ export interface Dns {
    * IPv4 addresses takes the next one, and the last for good. A name never set does not exist.
    */
   readonly set: (name: string, ...answers: ReadonlyArray<ReadonlyArray<string> | "SERVFAIL" | null>) => void
+  /** The TXT records of a name from now on, each of one string; null: no answer at all. */
+  readonly setTexts: (name: string, texts: ReadonlyArray<string> | null) => void
   /** IPv4 questions so far for a name. */
   readonly asked: (name: string) => number
 }
@@ -25,12 +27,13 @@ const bytesOf = (address: string): Buffer => {
 }
 
 /** Types of questions, and codes of answers (RFC 1035, RFC 3596). */
-const [typeA, typeAaaa] = [1, 28]
+const [typeA, typeText, typeAaaa] = [1, 16, 28]
 const [noError, serverFailure, noSuchName] = [0, 2, 3]
 
 export const makeDns: Effect.Effect<Dns, never, Scope.Scope> = Effect.gen(function*() {
   const names = new Map<string, ReadonlyArray<ReadonlyArray<string> | "SERVFAIL" | null>>()
   const asked = new Map<string, number>()
+  const texts = new Map<string, ReadonlyArray<string> | null>()
   const socket = yield* Effect.acquireRelease(
     Effect.callback<ReturnType<typeof createSocket>>((resume) => {
       const made = createSocket("udp4")
@@ -49,7 +52,8 @@ export const makeDns: Effect.Effect<Dns, never, Scope.Scope> = Effect.gen(functi
     const type = question.readUInt16BE(at + 1)
     const number = asked.get(name) ?? 0
     if (type === typeA) asked.set(name, number + 1)
-    const lists = names.get(name)
+    if (type === typeText && texts.get(name) === null) return
+    const lists = type === typeText && texts.has(name) ? [[]] : names.get(name)
     const list = lists?.[Math.min(type === typeA ? number : Math.max(0, number - 1), lists.length - 1)]
     if (list === null) return
     const found = Array.isArray(list) ? list.filter((address) => isIPv6(address) === (type === typeAaaa)) : []
@@ -57,15 +61,17 @@ export const makeDns: Effect.Effect<Dns, never, Scope.Scope> = Effect.gen(functi
     question.copy(header, 0, 0, 2)
     header.writeUInt16BE(0x8180 | (lists === undefined ? noSuchName : list === "SERVFAIL" ? serverFailure : noError), 2)
     header.writeUInt16BE(1, 4)
-    header.writeUInt16BE(found.length, 6)
-    const answers = found.map((address) => {
-      const data = bytesOf(address)
+    const data = type === typeText
+      ? (texts.get(name) ?? []).map((text) => Buffer.concat([Buffer.from([text.length]), Buffer.from(text, "latin1")]))
+      : found.map(bytesOf)
+    header.writeUInt16BE(data.length, 6)
+    const answers = data.map((bytes) => {
       const record = Buffer.alloc(12)
       record.writeUInt16BE(0xc00c, 0)
       record.writeUInt16BE(type, 2)
       record.writeUInt16BE(1, 4)
-      record.writeUInt16BE(data.length, 10)
-      return Buffer.concat([record, data])
+      record.writeUInt16BE(bytes.length, 10)
+      return Buffer.concat([record, bytes])
     })
     socket.send(Buffer.concat([header, question.subarray(12, at + 5), ...answers]), from.port, from.address)
   })
@@ -75,6 +81,7 @@ export const makeDns: Effect.Effect<Dns, never, Scope.Scope> = Effect.gen(functi
       names.set(name, answers)
       asked.delete(name)
     },
+    setTexts: (name, list) => void texts.set(name, list),
     asked: (name) => asked.get(name) ?? 0
   }
 })

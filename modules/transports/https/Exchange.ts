@@ -27,14 +27,20 @@ export interface PoolEntry {
   activeRequests: number
 }
 
+/** A request: of a delivery where it has a body, of a page where it has none. */
+export interface ExchangeRequest extends Pick<DeliveryRequest, "headers" | "timeoutMillis"> {
+  readonly body: string | null
+}
+
 /**
- * Posts and reads the answer to its end, or to the limit: then a success is none, and any other answer is cut. All of
- * it has `timeoutMillis`, from the wait for a connection to the last byte. Interrupted, the connection is cut.
+ * Posts, or gets where there is no body, and reads the answer to its end, or to the limit: then a success is none, and
+ * any other answer is cut. All of it has `timeoutMillis`, from the wait for a connection to the last byte. Interrupted,
+ * the connection is cut.
  */
-export const post = (
+export const exchange = (
   entry: PoolEntry,
   url: URL,
-  request: DeliveryRequest
+  request: ExchangeRequest
 ): Effect.Effect<DeliveryAnswer, TransportFailed> =>
   Effect.callback<DeliveryAnswer, TransportFailed>((resume) => {
     let controller: Dispatcher.DispatchController | undefined
@@ -74,7 +80,7 @@ export const post = (
 
     entry.activeRequests++
     entry.pool.dispatch({
-      method: "POST",
+      method: request.body === null ? "GET" : "POST",
       path: `${url.pathname}${url.search}`,
       headers: request.headers,
       body: request.body,

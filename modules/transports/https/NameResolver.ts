@@ -21,6 +21,11 @@ const ipv6TimeoutMillis = 1_500
  */
 const checkTimeoutMillis = 2_000
 
+/** TXT records: how long they may take, how many are read, and characters of each. */
+const textTimeoutMillis = 5_000
+const maximumTexts = 50
+const maximumTextLength = 512
+
 /** How long the addresses of our own host are believed. */
 const ownAddressesMillis = 60_000
 
@@ -58,6 +63,8 @@ export interface NameResolver {
    * used.
    */
   readonly refusal: (hostname: string) => Effect.Effect<string | undefined>
+  /** TXT records of a name, those that fit the limits; empty: it has none. Undefined: nobody says so in time. */
+  readonly textRecords: (name: string) => Effect.Effect<ReadonlyArray<string> | undefined>
   /** Addresses of this machine, and of {@link NameResolverOptions.ownHost} as last seen. */
   readonly ownAddresses: () => ReadonlySet<string>
 }
@@ -96,6 +103,16 @@ export const makeNameResolver = (
         if (family === 4) resolver.resolve4(hostname, onAnswer)
         else resolver.resolve6(hostname, onAnswer)
       })
+
+    const textRecords = (name: string) =>
+      Effect.callback<ReadonlyArray<string> | undefined>((resume) => {
+        resolver.resolveTxt(name, (error, found) => {
+          if (error !== null) return resume(Effect.succeed(definiteCodes.has(error.code ?? "") ? [] : undefined))
+          resume(Effect.succeed(
+            found.slice(0, maximumTexts).map((parts) => parts.join("").slice(0, maximumTextLength))
+          ))
+        })
+      }).pipe(Effect.timeoutOrElse({ duration: textTimeoutMillis, orElse: () => Effect.succeed(undefined) }))
 
     const addressesOf = (hostname: string) =>
       Effect.gen(function*() {
@@ -152,6 +169,7 @@ export const makeNameResolver = (
     yield* Effect.forkScoped(refresh)
     return {
       ownAddresses: () => own,
+      textRecords,
       lookup: (hostname, options, callback) =>
         void run(Effect.match(allowedAddressesOf(hostname), {
           onFailure: (error) => callback(error, []),

@@ -9,6 +9,7 @@ import * as Tail from "../../../runtime/eventbus/Tail.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import * as Notices from "../../../runtime/Notices.ts"
+import * as PublicWeb from "../../../runtime/PublicWeb.ts"
 import * as Deliverer from "../../../runtime/webhooks/Deliverer.ts"
 import { type EndpointRow, endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchange.ts"
@@ -71,6 +72,7 @@ export const deliverer = (
   transport.pipe(
     Layer.provideMerge(Deliverer.layerWith({ drainMillis })),
     Layer.provideMerge(Notices.layer),
+    Layer.provideMerge(PublicWeb.layer),
     Layer.provideMerge(Layer.succeed(Settings, settings))
   ) as Layer.Layer<Webhooks, unknown, Layer.Success<ReturnType<typeof log>>>
 
