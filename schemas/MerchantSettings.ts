@@ -4,9 +4,10 @@
  */
 import { Schema } from "effect"
 import { isReadable } from "./Colour.ts"
+import { EpochSeconds } from "./Ids.ts"
 import { ConfirmationPolicy, Environment } from "./Network.ts"
 import { pendingChangeExample, pendingChangeFields } from "./PendingChange.ts"
-import { EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
+import { DomainName, EmailAddress, HttpsOrigin, Locale, PictureUri } from "./Web.ts"
 
 /**
  * Seconds after an invoice's end for which `locked_rate` holds: a day, for a transfer that was slow or sent late by
@@ -65,6 +66,11 @@ const brandingFields = {
   }),
   accent: ReadableAccent,
   support_email: EmailAddress,
+  domain: DomainName.annotate({
+    description:
+      "Your shop's domain, such as `shop.example`, in lower case and without `https://`. The payment page names it once " +
+      "it is verified: `domain_check` says what to publish there. Naming it again has it checked again."
+  }),
   frame_ancestors: Schema.Array(HttpsOrigin).check(Schema.isMaxLength(maximumFrameAncestors)).annotate({
     description: `Origins that may show the payment page in a frame, at most ${maximumFrameAncestors}; none by default.`
   }),
@@ -84,7 +90,11 @@ export const Branding = Schema.Struct({
   ...brandingFields,
   logo_uri: Schema.NullOr(brandingFields.logo_uri),
   accent: Accent,
-  support_email: Schema.NullOr(brandingFields.support_email)
+  support_email: Schema.NullOr(brandingFields.support_email),
+  domain: Schema.NullOr(brandingFields.domain),
+  domain_verified_at: Schema.NullOr(EpochSeconds).annotate({
+    description: "When `domain` was last found to name you, while it is verified; null: it is not."
+  })
 })
 export type Branding = typeof Branding.Type
 
@@ -168,6 +178,53 @@ export const PendingSettings = Schema.Struct({
   examples: [{ ...pendingChangeExample, settings: { auto_approve_limit: 2_000_000 } }]
 })
 
+/** What a domain says of a merchant. `proved`: it names this merchant, and this payment page. */
+const named = ["proved", "other_merchant", "other_host"] as const
+
+/** What is at the address of the file. */
+export const FileFinding = Schema.Literals([...named, "absent", "unreadable", "refused", "unreachable"]).annotate({
+  description:
+    "`proved`: the file names you. `other_merchant`, `other_host`: it names another merchant, or another payment page. " +
+    "`absent`: the answer was not 200; no redirect is followed. `unreadable`: it is no such JSON, or longer than 4 KiB. " +
+    "`refused`: the address is not public, or this service's own. `unreachable`: no answer over https in 10 seconds."
+})
+export type FileFinding = typeof FileFinding.Type
+
+/** What the records of the DNS say. */
+export const DnsFinding = Schema.Literals([...named, "absent", "unreachable"]).annotate({
+  description:
+    "`proved`: a TXT record names you. `other_merchant`, `other_host`: they name another merchant, or another payment " +
+    "page. `absent`: there is none. `unreachable`: no name server answered in 5 seconds."
+})
+export type DnsFinding = typeof DnsFinding.Type
+
+export const DomainCheck = Schema.Struct({
+  file_url: Schema.String.annotate({ description: "Where the file is read" }),
+  file: Schema.Struct({ merchant_id: Schema.Int, pay_host: Schema.String }).annotate({
+    description: "The JSON that it must have; more fields are ignored"
+  }),
+  dns_name: Schema.String.annotate({ description: "Where a TXT record is read instead" }),
+  dns_value: Schema.String.annotate({ description: "The record that it must have, beside any others" }),
+  checked_at: Schema.NullOr(EpochSeconds).annotate({ description: "Of the last check; null: there was none yet" }),
+  next_check_at: EpochSeconds,
+  file_result: Schema.NullOr(FileFinding),
+  dns_result: Schema.NullOr(DnsFinding)
+}).annotate({
+  identifier: "DomainCheck",
+  description: "How `branding.domain` is verified, by a file or by a record, and what the last check found.",
+  examples: [{
+    file_url: "https://shop.example/.well-known/tillwire.json",
+    file: { merchant_id: 42, pay_host: "pay.example" },
+    dns_name: "_tillwire.shop.example",
+    dns_value: "merchant_id=42 pay_host=pay.example",
+    checked_at: 1_766_320_498,
+    next_check_at: 1_766_406_898,
+    file_result: "proved",
+    dns_result: "absent"
+  }]
+})
+export type DomainCheck = typeof DomainCheck.Type
+
 /** The body of `GET` and `PATCH /api/v1/merchant/settings`. */
 export const MerchantSettings = Schema.Struct({
   ...environmentFields,
@@ -178,6 +235,9 @@ export const MerchantSettings = Schema.Struct({
   branding: Branding,
   pending_change: Schema.NullOr(PendingSettings).annotate({
     description: "Higher limits that do not hold yet; null: none wait."
+  }),
+  domain_check: Schema.NullOr(DomainCheck).annotate({
+    description: "How `branding.domain` is verified; null: there is none."
   })
 }).annotate({
   identifier: "MerchantSettings",
@@ -202,20 +262,23 @@ export const MerchantSettings = Schema.Struct({
       logo_uri: null,
       accent: "#2a4fd8",
       support_email: null,
+      domain: null,
+      domain_verified_at: null,
       frame_ancestors: [],
       default_locale: "en",
       allow_restart: false,
       show_payee_proof: false
     },
-    pending_change: null
+    pending_change: null,
+    domain_check: null
   }]
 })
 
-/** Settings as the API shows them, with the change that waits. */
+/** Settings as the API shows them, with the change that waits and the check of the domain. */
 export type ShownMerchantSettings = typeof MerchantSettings.Type
 
 /** What holds. */
-export type MerchantSettings = Omit<ShownMerchantSettings, "pending_change">
+export type MerchantSettings = Omit<ShownMerchantSettings, "pending_change" | "domain_check">
 
 /** Those that decide about new invoices: not the page's looks, nor where a wallet's calls act. */
 export type InvoiceSettings = Omit<MerchantSettings, "default_environment" | "branding">

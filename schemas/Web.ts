@@ -100,6 +100,22 @@ export const HttpsOrigin = Schema.String.annotate({
   )
 )
 
+const domainPattern = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/
+
+/**
+ * A host name of the public DNS, in lower case. Letters beyond ASCII are written as `xn--…` and shown so: two names that
+ * look alike to a reader do not look alike then.
+ */
+export const DomainName = Schema.String.check(
+  Schema.makeFilter((text: string) =>
+    (domainPattern.test(text) && URL.canParse(`https://${text}`) && new URL(`https://${text}`).hostname === text) ||
+    "Expected a host name like shop.example: lower case, no https://, no port, no path, other letters as xn--…"
+  )
+).annotate({
+  description: "A host name, lower case, at most 253 characters; letters beyond ASCII as `xn--…`.",
+  format: "hostname"
+})
+
 /**
  * An e-mail address as far as its form can tell; at most 254 characters, the longest that can be delivered (RFC 5321).
  */

@@ -90,7 +90,11 @@ export const SessionDetails = Schema.Struct({
     name: Schema.String,
     logo_uri: nullable(Schema.String),
     accent: Schema.String,
-    support_email: nullable(Schema.String)
+    support_email: nullable(Schema.String),
+    domain: nullable(Schema.String).annotate({
+      description: "The merchant's domain while it is verified; null: it is not, or the merchant has named none"
+    }),
+    domain_verified_at: nullable(EpochSeconds).annotate({ description: "When the domain last named the merchant" })
   }),
   payments: Schema.Array(SessionPayment).annotate({ description: "Newest first, in the order they were recorded" })
 }).annotate({
@@ -116,7 +120,14 @@ export const SessionDetails = Schema.Struct({
     locked_network: null,
     locked_token_id: null,
     locked_payment_address: null,
-    branding: { name: "Demo Store", logo_uri: null, accent: "#2a4fd8", support_email: "help@shop.example" },
+    branding: {
+      name: "Demo Store",
+      logo_uri: null,
+      accent: "#2a4fd8",
+      support_email: "help@shop.example",
+      domain: "shop.example",
+      domain_verified_at: 1_766_320_498
+    },
     payments: []
   }]
 })

@@ -206,10 +206,17 @@ const paymentBody = (invoice: InvoiceState, payment: PaymentState) =>
     explorer_url: explorerUrl(invoice.environment, payment)
   }) as unknown as typeof SessionPayment.Type
 
-/** The part of a merchant's branding that payors see. */
+/** The part of a merchant's branding that payors see: of a domain nothing but that it is verified. */
 export const brandingBody = (
-  { accent, logo_uri, name, support_email }: Branding
-): typeof SessionDetails.Type["branding"] => ({ name, logo_uri, accent, support_email })
+  { accent, domain, domain_verified_at, logo_uri, name, support_email }: Branding
+): typeof SessionDetails.Type["branding"] => ({
+  name,
+  logo_uri,
+  accent,
+  support_email,
+  domain: domain_verified_at === null ? null : domain,
+  domain_verified_at
+})
 
 /** The body of `session-details`. `lockedAddress` is the invoice's on the locked route, if there is such a route. */
 export const detailsBody = (

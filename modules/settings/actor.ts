@@ -23,13 +23,15 @@ import {
   cancelOnce,
   changeOnce,
   loadSettings,
+  recordDomainOnce,
   type SettingsCall,
   type SettingsContext,
   settingsWith,
   timerName
 } from "./actor/Changes.ts"
+import { registerDomainChecks } from "./actor/Domains.ts"
 import { makeRepo } from "./repo.ts"
-import { type Choices, invoiceSettingsOf, settingsObject } from "./rules.ts"
+import { invoiceSettingsOf, settingsObject } from "./rules.ts"
 
 /** Milliseconds for which a merchant's choices are not read again. */
 const cacheMillis = 2_000
@@ -79,12 +81,14 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
     Effect.gen(function*() {
       const actors = yield* Actors
       const merchants = yield* Merchants
-      const { environments } = yield* Settings
+      const { environments, publicUrl } = yield* Settings
+      const payHost = new URL(publicUrl).host
       const repo = yield* makeRepo
 
       const cacheOf = (environment: Environment) =>
         Cache.makeWith(
-          (merchantId: number) => Effect.map(repo.choices(merchantId, environment), ({ choices }) => choices),
+          (merchantId: number) =>
+            Effect.map(repo.choices(merchantId, environment), ({ choices, domain }) => ({ choices, domain })),
           { capacity: cacheCapacity, timeToLive: keepSuccess(cacheMillis) }
         )
       const caches = { devnet: yield* cacheOf("devnet"), mainnet: yield* cacheOf("mainnet") }
@@ -95,20 +99,21 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         environments,
         members: yield* Members,
         merchants,
+        payHost,
         repo,
         timers: yield* Timers,
         evict: (environment, merchantId) => Cache.invalidate(caches[environment], merchantId)
       }
 
-      const withMerchant = (choices: Choices, merchant: MerchantState | undefined) =>
-        settingsWith(environments, choices, merchant)
+      const withMerchant = (state: Parameters<typeof settingsWith>[1], merchant: MerchantState | undefined) =>
+        settingsWith(environments, state, merchant)
 
       const choicesOf = (merchantId: number, environment: Environment) => Cache.get(caches[environment], merchantId)
 
       const read = (merchantId: number, environment: Environment) =>
         Effect.map(
           loadSettings(context, merchantId, environment),
-          ({ settings, state }) => settingsObject(settings, state.proposal)
+          ({ settings, state }) => settingsObject(settings, state, payHost)
         )
 
       // Two memories side by side, each of 2 s: one within the other would make it 4.
@@ -118,7 +123,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         })
 
       const forInvoices = (merchantId: number, environment: Environment) =>
-        Effect.map(choicesOf(merchantId, environment), invoiceSettingsOf)
+        Effect.map(choicesOf(merchantId, environment), ({ choices }) => invoiceSettingsOf(choices))
 
       // One mailbox a merchant: its default environment is one row for all its environments.
       const inTurn = <A, E extends { readonly _tag: string }, R>(merchantId: number, once: Effect.Effect<A, E, R>) =>
@@ -129,6 +134,13 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         due: repo.due,
         nextDue: repo.nextDue,
         applyDueChange: (owner) => inTurn(owner.merchantId, applyDueOnce(context, owner))
+      })
+
+      yield* registerDomainChecks({
+        payHost,
+        due: repo.dueDomains,
+        nextDue: repo.nextDomainDue,
+        record: (owner, findings) => inTurn(owner.merchantId, recordDomainOnce(context, owner, findings))
       })
 
       return MerchantSettings.of({

@@ -18,8 +18,14 @@ export const migrations: Migrations = {
       proposal json,
       -- When they come into force; null: never by time alone.
       due_at bigint,
+      -- What is known of the domain that the choices name; null: they name none.
+      domain_state json,
+      -- When it is checked next; null: never.
+      domain_due_at bigint,
       PRIMARY KEY (merchant_id, environment)
     )`
     yield* sql`CREATE INDEX merchant_settings_due ON merchant_settings (due_at) WHERE due_at IS NOT NULL`
+    yield* sql`CREATE INDEX merchant_settings_domain_due ON merchant_settings (domain_due_at)
+      WHERE domain_due_at IS NOT NULL`
   })
 }

@@ -7,11 +7,14 @@ import type {
   Branding,
   InvoiceSettings,
   MerchantSettings,
-  MerchantSettingsChange
+  MerchantSettingsChange,
+  ShownMerchantSettings
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import type { LimitsProposal } from "./rules/MoneyRules.ts"
+import { domainCheckObject, type DomainState, domainToCheck } from "./rules/Domains.ts"
+import { type LimitsProposal, pendingSettings } from "./rules/MoneyRules.ts"
 
+export * from "./rules/Domains.ts"
 export * from "./rules/MoneyRules.ts"
 
 /** Settings of a merchant that has not changed any (modules/docs/reference/settings.md#invoices). */
@@ -31,10 +34,14 @@ export const defaultSettings: InvoiceSettings = {
   payout_limit_day: null
 }
 
-const defaultBranding: Omit<Branding, "name"> = {
+/** What a merchant chooses of its page: whether its domain is verified is found out. */
+type ChosenBranding = Omit<Branding, "domain_verified_at">
+
+const defaultBranding: Omit<ChosenBranding, "name"> = {
   logo_uri: null,
   accent: defaultAccent,
   support_email: null,
+  domain: null,
   frame_ancestors: [],
   default_locale: "en",
   allow_restart: false,
@@ -42,7 +49,7 @@ const defaultBranding: Omit<Branding, "name"> = {
 }
 
 /** What a merchant chose in one environment; what is absent follows the default. */
-export type Choices = Partial<InvoiceSettings> & { readonly branding?: Partial<Branding> }
+export type Choices = Partial<InvoiceSettings> & { readonly branding?: Partial<ChosenBranding> }
 
 /** The choices of a merchant in an environment, as a row. `version` 0 stands for a row that does not exist yet. */
 export interface ChoicesState {
@@ -52,6 +59,8 @@ export interface ChoicesState {
   readonly choices: Choices
   /** Higher limits that wait; null: none do. */
   readonly proposal: LimitsProposal | null
+  /** What is known of the domain that they name; null: they name none. */
+  readonly domain: DomainState | null
 }
 
 /** What holds for new invoices. */
@@ -63,11 +72,17 @@ export const invoiceSettingsOf = ({ branding: _branding, ...choices }: Choices):
 /** What holds, with the merchant's name where the page has none of its own. */
 export const settingsOf = (
   choices: Choices,
-  merchant: { readonly name: string; readonly defaultEnvironment: Environment }
+  merchant: { readonly name: string; readonly defaultEnvironment: Environment },
+  domain: Pick<DomainState, "verifiedAt"> | null = null
 ): MerchantSettings => ({
   ...invoiceSettingsOf(choices),
   default_environment: merchant.defaultEnvironment,
-  branding: { name: merchant.name, ...defaultBranding, ...choices.branding }
+  branding: {
+    name: merchant.name,
+    ...defaultBranding,
+    ...choices.branding,
+    domain_verified_at: domain?.verifiedAt ?? null
+  }
 })
 
 type NullableFields<T> = { readonly [Name in keyof T]?: T[Name] | null }
@@ -120,18 +135,50 @@ export const applyChange = (
   { branding, ...choices }: Choices,
   change: MerchantSettingsChange
 ): Choices => {
-  const brandingChoices = change.branding === null ? {} : merge<Branding>(branding ?? {}, change.branding ?? {})
+  const brandingChoices = change.branding === null ? {} : merge<ChosenBranding>(branding ?? {}, change.branding ?? {})
   return {
     ...merge<InvoiceSettings>(choices, Struct.omit(change, ["branding", "default_environment"])),
     ...(Object.keys(brandingChoices).length === 0 ? {} : { branding: brandingChoices })
   }
 }
 
+/** The settings on the wire, with what waits and what is known of the domain. `payHost`: that of the payment page. */
+export const settingsObject = (
+  settings: MerchantSettings,
+  { domain: state, merchantId, proposal }: Pick<ChoicesState, "domain" | "merchantId" | "proposal">,
+  payHost: string
+): ShownMerchantSettings => {
+  const { domain } = settings.branding
+  return {
+    ...settings,
+    pending_change: pendingSettings(proposal),
+    domain_check: domain === null || state === null ? null : domainCheckObject({ domain, merchantId, payHost }, state)
+  }
+}
+
+/** What is known of the domain after a change: of another one nothing, and one that was named again is checked again. */
+export const domainAfterChange = (
+  { choices: before, domain }: Pick<ChoicesState, "choices" | "domain">,
+  after: Choices,
+  change: MerchantSettingsChange,
+  now: number
+): DomainState | null => {
+  const name = after.branding?.domain
+  if (name == null) return null
+  if (name !== before.branding?.domain) return domainToCheck(null, now)
+  return change.branding?.domain === name ? domainToCheck(domain, now) : domain
+}
+
 /** Characters of a setting that the audit log keeps: all of every one but a logo. */
 const maximumAudited = 2_000
 
-/** Every setting by its name; those of the page as `branding.<name>`, and of a logo its beginning. */
-const auditedSettings = ({ branding, ...settings }: MerchantSettings): Readonly<Record<string, Schema.Json>> =>
+/**
+ * Every setting by its name; those of the page as `branding.<name>`, and of a logo its beginning. That a domain is
+ * verified has an entry of its own.
+ */
+const auditedSettings = (
+  { branding: { domain_verified_at: _, ...branding }, ...settings }: MerchantSettings
+): Readonly<Record<string, Schema.Json>> =>
   Object.fromEntries(
     [
       ...Object.entries(settings),

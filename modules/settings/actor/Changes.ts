@@ -25,8 +25,11 @@ import type { Merchants, MerchantState } from "../../auth/plugin.ts"
 import { choicesWrite, type makeRepo, type SettingsOwner } from "../repo.ts"
 import {
   applyChange,
-  type Choices,
   type ChoicesState,
+  domainActOf,
+  domainAfter,
+  domainAfterChange,
+  type DomainFindings,
   dueAt,
   higherLimits,
   type LimitsProposal,
@@ -42,7 +45,10 @@ import {
 /** The timer that brings limits into force. */
 export const timerName = "settings"
 
-/** Who brings limits into force that have waited. */
+/** The timer that checks domains. */
+export const domainTimerName = "settings-domains"
+
+/** Who brings limits into force that have waited, and says what a domain's check found. */
 const timerActor = "service:settings"
 
 /** A call that changes settings, and who made it. */
@@ -56,6 +62,8 @@ export interface SettingsContext {
   readonly environments: readonly [Environment, ...ReadonlyArray<Environment>]
   readonly members: Members["Service"]
   readonly merchants: Merchants["Service"]
+  /** Host of the payment page. */
+  readonly payHost: string
   readonly repo: Effect.Success<typeof makeRepo>
   readonly timers: Timers["Service"]
   /** Has a merchant's choices read anew. */
@@ -64,9 +72,9 @@ export interface SettingsContext {
 
 export const settingsWith = (
   environments: SettingsContext["environments"],
-  choices: Choices,
+  { choices, domain }: Pick<ChoicesState, "choices" | "domain">,
   merchant: MerchantState | undefined
-) => settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] })
+) => settingsOf(choices, merchant ?? { name: "", defaultEnvironment: environments[0] }, domain)
 
 /** A merchant's settings as they are stored, with the change that waits under the current members. */
 export const loadSettings = Effect.fnUntraced(function*(
@@ -82,7 +90,7 @@ export const loadSettings = Effect.fnUntraced(function*(
   )
   const members = stored.proposal === null ? [] : yield* memberDirectory.list(merchantId)
   const state = { ...stored, proposal: reviewLimits(stored.proposal, members) }
-  return { stored, state, found: merchant, settings: settingsWith(environments, state.choices, merchant) }
+  return { stored, state, found: merchant, settings: settingsWith(environments, state, merchant) }
 })
 
 /** Commits a change of a row, with its entries in the audit log. */
@@ -109,6 +117,7 @@ const append = Effect.fnUntraced(function*(
   })
   yield* evict(environment, merchantId)
   yield* timers.wake(timerName)
+  if (next.domain?.dueAt !== stored.domain?.dueAt) yield* timers.wake(domainTimerName)
 })
 
 /** The limits that a call raises, which wait where money is real; on devnet all holds at once. */
@@ -158,12 +167,17 @@ export const changeOnce = Effect.fnUntraced(function*(
       param: "default_environment"
     })
   }
-  const requested = settingsWith(environments, applyChange(state.choices, changes), merchant)
+  const requested = settingsWith(
+    environments,
+    { ...state, choices: applyChange(state.choices, changes) },
+    merchant
+  )
   const { higher, proposal } = yield* proposalOf(context, state, before, requested, changes, by)
   const choices = applyChange(state.choices, Struct.omit(changes, Struct.keys(higher)))
-  const settings = settingsOf(choices, { ...merchant, defaultEnvironment })
-  const shown = settingsObject(settings, proposal)
-  const next = { ...state, choices, proposal }
+  const domain = domainAfterChange(state, choices, changes, yield* nowSeconds)
+  const settings = settingsOf(choices, { ...merchant, defaultEnvironment }, domain)
+  const next = { ...state, choices, proposal, domain }
+  const shown = settingsObject(settings, next, context.payHost)
   yield* append(context, stored, next, cause, {
     acts: [
       settingsActOf({ merchantId, environment }, before, settings, by.credential, cause.requestId),
@@ -193,8 +207,9 @@ const decideOnce = (
     if (isPublicError(waiting)) return yield* waiting
     const proposal = decide(waiting, by, yield* nowSeconds)
     if (isPublicError(proposal)) return yield* proposal
-    const shown = settingsObject(settings, proposal)
-    yield* append(context, stored, { ...state, proposal }, cause, {
+    const next = { ...state, proposal }
+    const shown = settingsObject(settings, next, context.payHost)
+    yield* append(context, stored, next, cause, {
       acts: [proposalActOf(state, stored.proposal, proposal, by.credential, cause.requestId)],
       reply: reply(shown)
     })
@@ -218,7 +233,30 @@ export const applyDueOnce = Effect.fnUntraced(function*(
   if (!isInForce && proposal === stored.proposal) return
   yield* append(context, stored, { ...state, choices, proposal }, noCause, {
     acts: isInForce
-      ? [settingsActOf(state, before, settingsWith(context.environments, choices, merchant), timerActor, null)]
+      ? [
+        settingsActOf(
+          state,
+          before,
+          settingsWith(context.environments, { ...state, choices }, merchant),
+          timerActor,
+          null
+        )
+      ]
       : [proposalActOf(state, stored.proposal, proposal, timerActor, null)]
+  })
+})
+
+/** Keeps what a check found of a domain, unless the merchant names another by now, or the check is done already. */
+export const recordDomainOnce = Effect.fnUntraced(function*(
+  context: SettingsContext,
+  { domain, environment, merchantId }: SettingsOwner & { readonly domain: string },
+  findings: DomainFindings
+) {
+  const { state, stored } = yield* loadSettings(context, merchantId, environment)
+  const now = yield* nowSeconds
+  if (state.domain === null || state.choices.branding?.domain !== domain || now < state.domain.dueAt) return
+  const after = domainAfter(state.domain, findings, now)
+  yield* append(context, stored, { ...stored, domain: after }, noCause, {
+    acts: [domainActOf(stored, domain, state.domain, after, timerActor)]
   })
 })

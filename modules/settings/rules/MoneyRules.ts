@@ -78,11 +78,9 @@ export const reviewLimits = (proposal: LimitsProposal | null, members: ReadonlyA
 export const dueAt = (proposal: LimitsProposal | null): number | null =>
   proposal === null ? null : allowedFrom(proposal)
 
-/** The settings on the wire. */
-export const settingsObject = (settings: MerchantSettings, proposal: LimitsProposal | null): ShownMerchantSettings => ({
-  ...settings,
-  pending_change: proposal === null ? null : { ...pendingChangeObject(proposal), settings: proposal.change }
-})
+/** The change that waits, on the wire; null: none does. */
+export const pendingSettings = (proposal: LimitsProposal | null): ShownMerchantSettings["pending_change"] =>
+  proposal === null ? null : { ...pendingChangeObject(proposal), settings: proposal.change }
 
 /** What the log keeps of a proposal that begins, changes or ends; null: it is what it was. */
 export const proposalActOf = (

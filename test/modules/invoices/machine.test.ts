@@ -280,8 +280,13 @@ describe("invoice machine, any history", () => {
 })
 
 /** Settings a merchant may have, but for the branding, which no invoice depends on. */
-const { branding: _branding, default_environment: _default, pending_change: _pending, ...policySettings } =
-  MerchantSettings.fields
+const {
+  branding: _branding,
+  default_environment: _default,
+  domain_check: _check,
+  pending_change: _pending,
+  ...policySettings
+} = MerchantSettings.fields
 const Policy = Schema.Struct({
   ...policySettings,
   commerce: Schema.Boolean,

@@ -78,15 +78,17 @@ const defaults = {
     logo_uri: null,
     accent: "#2a4fd8",
     support_email: null,
+    domain: null,
     frame_ancestors: [],
     default_locale: "en",
     allow_restart: false,
-    show_payee_proof: false
+    show_payee_proof: false,
+    domain_verified_at: null
   }
 }
 
-/** What the API shows where no limits wait. */
-const shownDefaults = { ...defaults, pending_change: null }
+/** What the API shows where no limits wait and no domain is named. */
+const shownDefaults = { ...defaults, pending_change: null, domain_check: null }
 
 /** A new merchant called Demo Store, and a caller for each of its keys. */
 const newMerchant = Effect.gen(function*() {
@@ -307,6 +309,27 @@ layer(served)("merchant settings", (it) => {
         [{ branding: { accent: "blue" } }, "branding.accent"],
         [{ branding: { accent: "#787878" } }, "branding.accent"],
         [{ branding: { support_email: "nobody" } }, "branding.support_email"],
+        ...[
+          "shop",
+          "localhost",
+          "Shop.example",
+          "https://shop.example",
+          "shop.example:8443",
+          "shop.example/path",
+          "user@shop.example",
+          "shop.example.",
+          "shop..example",
+          "-shop.example",
+          "127.0.0.1",
+          "0x7f.1",
+          "169.254.169.254",
+          "[::1]",
+          "bücher.example",
+          "аррӏе.example",
+          `${"a".repeat(64)}.example`,
+          `${"a.".repeat(124)}example`,
+          "shop.example\u202e"
+        ].map((domain) => [{ branding: { domain } }, "branding.domain"] as const),
         [{ branding: { default_locale: "english language" } }, "branding.default_locale"],
         [{ branding: { allow_restart: "yes" } }, "branding.allow_restart"],
         [{ branding: { show_payee_proof: "yes" } }, "branding.show_payee_proof"],

@@ -1,0 +1,149 @@
+/** When a merchant's domain is verified, and when it is looked at again. Pure. */
+import { Option, Schema } from "effect"
+import type { AuditAct } from "../../../runtime/AuditLog.ts"
+import type { PublishedPage } from "../../../runtime/PublicWeb.ts"
+import type { DnsFinding, DomainCheck, FileFinding } from "../../../schemas/MerchantSettings.ts"
+import type { Environment } from "../../../schemas/Network.ts"
+
+/** What has to be published, and by whom. */
+export interface DomainClaim {
+  readonly domain: string
+  readonly merchantId: number
+  /** Host of the payment page, with its port where it has one. */
+  readonly payHost: string
+}
+
+/** What is known of the domain that a merchant names. */
+export interface DomainState {
+  /** Of the last check that proved it, while it is verified: epoch seconds. */
+  readonly verifiedAt: number | null
+  readonly checkedAt: number | null
+  /** Checks in a row that proved nothing. */
+  readonly failures: number
+  readonly file: FileFinding | null
+  readonly dns: DnsFinding | null
+  /** When it is checked next, epoch seconds. */
+  readonly dueAt: number
+}
+
+/** What one check has found. */
+export interface DomainFindings {
+  readonly file: FileFinding
+  readonly dns: DnsFinding
+}
+
+/** Seconds between the checks of a domain that is verified: a day. */
+const usualSeconds = 86_400
+
+/**
+ * Seconds until the next check after one, two … that proved nothing: soon at first, for whoever is putting the file in
+ * place now; then once a day.
+ */
+const retrySeconds = [60, 600, 3_600, 21_600] as const
+
+/** Seconds for which a domain that cannot be proved any more stays verified: a weekend of a broken web server. */
+export const graceSeconds = 259_200
+
+/** Seconds between two checks, however often the settings are saved. */
+const leastSeconds = 60
+
+export const fileUrlOf = (domain: string): string => `https://${domain}/.well-known/tillwire.json`
+export const recordNameOf = (domain: string): string => `_tillwire.${domain}`
+export const recordOf = ({ merchantId, payHost }: DomainClaim): string =>
+  `merchant_id=${merchantId} pay_host=${payHost}`
+
+const ProofFile = Schema.fromJsonString(
+  Schema.Struct({ merchant_id: Schema.Union([Schema.Int, Schema.String]), pay_host: Schema.String })
+)
+
+const readFile = Schema.decodeUnknownOption(ProofFile)
+
+type Named = "proved" | "other_merchant" | "other_host"
+
+const compare = (claim: DomainClaim, merchantId: string | undefined, payHost: string | undefined): Named =>
+  payHost?.toLowerCase() !== claim.payHost.toLowerCase()
+    ? "other_host"
+    : merchantId === String(claim.merchantId)
+    ? "proved"
+    : "other_merchant"
+
+/** What a page says at {@link fileUrlOf}. */
+export const findingOfPage = (claim: DomainClaim, { status, text }: PublishedPage): FileFinding => {
+  if (status !== 200) return "absent"
+  const file = readFile(text.replace(/^\uFEFF/, ""))
+  return Option.isNone(file) ? "unreadable" : compare(claim, String(file.value.merchant_id), file.value.pay_host)
+}
+
+const valueIn = (record: string, name: string): string | undefined =>
+  record.split(/[\s;,]+/).find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1)
+
+/** What the TXT records at {@link recordNameOf} say; one of several is enough, so that several merchants have one each. */
+export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<string>): DnsFinding => {
+  const found = records
+    .filter((record) => valueIn(record, "merchant_id") !== undefined)
+    .map((record) => compare(claim, valueIn(record, "merchant_id"), valueIn(record, "pay_host")))
+  return (["proved", "other_merchant", "other_host"] as const).find((named) => found.includes(named)) ?? "absent"
+}
+
+/** A domain that was just named, or named again: it is checked at once, but not more than once a minute. */
+export const domainToCheck = (before: DomainState | null, now: number): DomainState =>
+  before === null
+    ? { verifiedAt: null, checkedAt: null, failures: 0, file: null, dns: null, dueAt: now }
+    : { ...before, failures: 0, dueAt: Math.max(now, (before.checkedAt ?? 0) + leastSeconds) }
+
+/** Whether the domain itself says that it is somebody else's. */
+const isDenied = ({ dns, file }: DomainFindings): boolean =>
+  [file, dns].some((finding) => finding === "other_merchant" || finding === "other_host")
+
+/**
+ * The state after a check. A domain that names somebody else is verified no longer, at once. One that says nothing keeps
+ * what it had for {@link graceSeconds}: web servers and name servers fail for a while.
+ */
+export const domainAfter = (before: DomainState, findings: DomainFindings, now: number): DomainState => {
+  const checked = { ...before, ...findings, checkedAt: now }
+  if (findings.file === "proved" || findings.dns === "proved") {
+    return { ...checked, verifiedAt: now, failures: 0, dueAt: now + usualSeconds }
+  }
+  const endsAt = before.verifiedAt === null || isDenied(findings) ? now : before.verifiedAt + graceSeconds
+  const next = now + (retrySeconds[before.failures] ?? usualSeconds)
+  return {
+    ...checked,
+    verifiedAt: endsAt > now ? before.verifiedAt : null,
+    failures: before.failures + 1,
+    dueAt: endsAt > now ? Math.min(next, endsAt) : next
+  }
+}
+
+/** The check on the wire. */
+export const domainCheckObject = (claim: DomainClaim, state: DomainState): DomainCheck => ({
+  file_url: fileUrlOf(claim.domain),
+  file: { merchant_id: claim.merchantId, pay_host: claim.payHost },
+  dns_name: recordNameOf(claim.domain),
+  dns_value: recordOf(claim),
+  checked_at: state.checkedAt,
+  next_check_at: state.dueAt,
+  file_result: state.file,
+  dns_result: state.dns
+})
+
+/** What the log keeps of a check: that the domain is verified, or is so no longer; null: neither. */
+export const domainActOf = (
+  { environment, merchantId }: { readonly merchantId: number; readonly environment: Environment },
+  domain: string,
+  before: DomainState,
+  after: DomainState,
+  actor: string
+): AuditAct | null => {
+  if ((before.verifiedAt === null) === (after.verifiedAt === null)) return null
+  const fields = ({ dns, file, verifiedAt }: DomainState) => ({ domain, domain_verified_at: verifiedAt, file, dns })
+  return {
+    merchantId,
+    environment,
+    actor,
+    action: after.verifiedAt === null ? "settings.unverify_domain" : "settings.verify_domain",
+    subject: { object: "merchant_settings", id: String(merchantId) },
+    before: fields(before),
+    after: fields(after),
+    requestId: null
+  }
+}
