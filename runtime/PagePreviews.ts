@@ -27,6 +27,9 @@ export interface PreviewRequest {
     readonly logoUri: string | null
     readonly accent: string
     readonly supportEmail: string | null
+    readonly domain: string | null
+    /** Epoch seconds; null: the domain is not verified. */
+    readonly domainVerifiedAt: number | null
     readonly allowRestart: boolean
   }
   /** One of {@link PagePreview.screens}, else the first. */

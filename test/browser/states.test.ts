@@ -51,7 +51,9 @@ const written: Partial<Details> = {
     name: `Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft متجر ${"Ltd ".repeat(12)}`,
     logo_uri: onePixel,
     accent: "#ffee00",
-    support_email: "help@shop.example"
+    support_email: "help@shop.example",
+    domain: `${"long-".repeat(11)}name.${"shop.".repeat(8)}example`,
+    domain_verified_at: 1_766_320_500
   },
   amount: 1_000_000_000,
   amount_decimal: "1000000.000",

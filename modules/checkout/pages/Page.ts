@@ -18,6 +18,7 @@ import { heading, mutedText, pageUrl } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"
 import { renderScreen } from "./Screens.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
+import { trustLine } from "./Trust.ts"
 
 /** What a page is sent with. */
 export interface Assets {
@@ -65,9 +66,9 @@ export const shopHeader = (view: Pick<View, "details">, texts: Texts): Html => {
   const order = details.invoice_title || details.description
   return html`<header>${details.network_environment === "devnet" && html`<p class="test">${texts.testMode}</p>`}
     <div class="head">${logoOf(merchant, details.branding.logo_uri)}
-      <p class="who"><b><bdi>${merchant}</bdi></b><span class="order">${
+      <div class="who"><b><bdi>${merchant}</bdi></b>${trustLine(details, texts)}<span class="order">${
     order ? html`<bdi>${order}</bdi>` : html`${texts.invoice} <bdi dir="ltr">${shortId(details.invoice_id)}</bdi>`
-  }</span></p>
+  }</span></div>
       <p class="due">
         <span class="visually-hidden">${texts.total} </span>
         <bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>

@@ -159,7 +159,9 @@ const detailsOf = (screen: Screen, { environment, merchant }: PreviewRequest, no
       name: merchant.name,
       logo_uri: merchant.logoUri,
       accent: merchant.accent,
-      support_email: merchant.supportEmail
+      support_email: merchant.supportEmail,
+      domain: merchant.domainVerifiedAt === null ? null : merchant.domain,
+      domain_verified_at: merchant.domainVerifiedAt
     },
     payments: paymentsOf(screen, environment, now)
   }

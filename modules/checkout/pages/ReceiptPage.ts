@@ -48,7 +48,12 @@ export const receiptPage = (
       <div class="end title">${icon("good")}${heading(texts.paidTitle, mutedText(texts.paid(merchant)))}</div>
       ${lines.map((one) => paymentFacts(texts, one))}
       <dl>${purpose !== null && purpose !== "" && line(texts.receiptFor, html`<bdi>${purpose}</bdi>`)}${
-      line(texts.receiptTo, html`<bdi>${merchantOf(view)}</bdi>`)
+      line(
+        texts.receiptTo,
+        html`<bdi>${merchantOf(view)}</bdi>${
+          details.branding.domain !== null && html` <bdi dir="ltr">(${details.branding.domain})</bdi>`
+        }`
+      )
     }${line(texts.total, html`<bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>`)}${
       extra >= overpaidFrom && line(texts.receiptExtra, usd(texts, decimalOf(extra)))
     }${line(texts.invoice, html`<bdi dir="ltr"${attribute("class", "value")}>${details.invoice_id}</bdi>`)}</dl>

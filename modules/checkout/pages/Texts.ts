@@ -11,6 +11,12 @@ export interface Texts {
   readonly fullStop: "." | "。"
 
   readonly testMode: string
+  /** Before a domain, for who cannot see its sign. */
+  readonly domainVerified: string
+  /** What a verified domain has said, and when it was asked. */
+  readonly domainChecked: (domain: string, when: string) => string
+  /** Under the name of a shop without a verified domain. */
+  readonly returnsTo: (host: string) => string
   readonly invoice: string
   readonly help: string
   readonly chooseLanguage: string

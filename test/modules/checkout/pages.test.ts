@@ -26,7 +26,7 @@ import { en } from "../../../modules/checkout/pages/texts/en.ts"
 import { InvoiceId } from "../../../schemas/Ids.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { css, fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
-import { problemFragment, problemPage } from "../../../modules/checkout/pages/Page.ts"
+import { problemFragment, problemPage, shopHeader } from "../../../modules/checkout/pages/Page.ts"
 import {
   addressFor,
   detailsOf,
@@ -468,7 +468,15 @@ const poisoned = (view: View, text: string): View => ({
     invoice_footer: text,
     merchant_name: text,
     merchant_email: text,
-    branding: { name: text, logo_uri: text, accent: text, support_email: text },
+    branding: {
+      name: text,
+      logo_uri: text,
+      accent: text,
+      support_email: text,
+      domain: text,
+      domain_verified_at: view.createdAt
+    },
+    payment_return_url: text,
     payments: view.details.payments.map((payment) => ({ ...payment, payer_tx_hash: text, explorer_url: text }))
   },
   tokens: view.tokens.map((way) => ({ ...way, token_symbol: text, token_name: text })),
@@ -654,6 +662,41 @@ describe("a decision of the merchant", () => {
       assert.notInclude(drawn, "name=\"address\"", state)
       assert.notInclude(drawn, "/claim/")
     }
+  })
+})
+
+describe("the shop's domain", () => {
+  const withDomain = (branding: object, payment_return_url: string | null): string =>
+    String(shopHeader({
+      details: {
+        ...views.waiting.details,
+        payment_return_url,
+        branding: { ...views.waiting.details.branding, ...branding }
+      }
+    }, en))
+
+  it("is named with what was checked and when, while it is verified, without a script", () => {
+    const header = withDomain(
+      { domain: "xn--pple-43d.example", domain_verified_at: 1_766_320_500 },
+      "https://shop.example/"
+    )
+    assert.include(header, "<bdi dir=\"ltr\">xn--pple-43d.example</bdi></summary>")
+    const text = textOf(header)
+    assert.include(text, "takes payments for this shop on this page. Checked")
+    assert.include(text, "Dec 21, 2025, 12:35 PM UTC")
+    assert.notInclude(text, "Returns to")
+  })
+
+  it("is the one that the payor returns to, without a sign, where none is verified", () => {
+    const none = { domain: null, domain_verified_at: null }
+    for (const branding of [none, { ...none, domain: "evil.example" }]) {
+      const header = withDomain(branding, "https://shop.example:8443/done?domain=%E2%9C%93")
+      assert.include(textOf(header), "Returns to shop.example:8443")
+      assert.notInclude(header, "✓")
+      assert.notInclude(header, "evil.example")
+    }
+    assert.include(textOf(withDomain(none, "https://аррӏе.example/")), "xn--")
+    for (const nowhere of [null, "no address"]) assert.notInclude(withDomain(none, nowhere), "Returns to")
   })
 })
 

@@ -33,6 +33,9 @@ export const ar: Texts = {
   fullStop: ".",
 
   testMode: "وضع الاختبار: لا تُنقل أموال حقيقية",
+  domainVerified: "نطاق موثَّق:",
+  domainChecked: (domain, when) => `يعلن ${domain} أنه يستلم مدفوعات هذا المتجر عبر هذه الصفحة. تاريخ التحقق: ${when}.`,
+  returnsTo: (host) => `العودة بعد الدفع إلى ${host}`,
   invoice: "الفاتورة",
   help: "المساعدة",
   chooseLanguage: "اللغة",

@@ -12,6 +12,10 @@ export const de: Texts = {
   fullStop: ".",
 
   testMode: "Testmodus: Es fließt kein echtes Geld",
+  domainVerified: "Geprüfte Domain:",
+  domainChecked: (domain, when) =>
+    `${domain} gibt selbst an, auf dieser Seite Zahlungen für diesen Shop anzunehmen. Geprüft: ${when}.`,
+  returnsTo: (host) => `Zurück geht es zu ${host}`,
   invoice: "Rechnung",
   help: "Hilfe",
   chooseLanguage: "Sprache",

@@ -16,6 +16,10 @@ export const en: Texts = {
   fullStop: ".",
 
   testMode: "Test mode: no real money moves",
+  domainVerified: "Verified domain:",
+  domainChecked: (domain, when) =>
+    `${domain} says of itself that it takes payments for this shop on this page. Checked ${when}.`,
+  returnsTo: (host) => `Returns to ${host}`,
   invoice: "Invoice",
   help: "Help",
   chooseLanguage: "Language",

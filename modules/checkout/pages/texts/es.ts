@@ -19,6 +19,10 @@ export const es: Texts = {
   fullStop: ".",
 
   testMode: "Modo de prueba: sin dinero real",
+  domainVerified: "Dominio verificado:",
+  domainChecked: (domain, when) =>
+    `${domain} declara que cobra en esta página los pagos de esta tienda. Comprobado: ${when}.`,
+  returnsTo: (host) => `Después se vuelve a ${host}`,
   invoice: "Factura",
   help: "Ayuda",
   chooseLanguage: "Idioma",

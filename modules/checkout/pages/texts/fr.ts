@@ -19,6 +19,10 @@ export const fr: Texts = {
   fullStop: ".",
 
   testMode: "Mode test\u202f: aucun argent réel",
+  domainVerified: "Domaine vérifié\u202f:",
+  domainChecked: (domain, when) =>
+    `${domain} déclare encaisser sur cette page les paiements de cette boutique. Vérifié le ${when}.`,
+  returnsTo: (host) => `Retour ensuite vers ${host}`,
   invoice: "Facture",
   help: "Aide",
   chooseLanguage: "Langue",

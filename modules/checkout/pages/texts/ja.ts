@@ -12,6 +12,10 @@ export const ja: Texts = {
   fullStop: "。",
 
   testMode: "テストモード：実際のお金は動きません",
+  domainVerified: "確認済みドメイン：",
+  domainChecked: (domain, when) =>
+    `${domain} は、このショップへの支払いをこのページで受け付けていると公表しています。確認日時は ${when} です。`,
+  returnsTo: (host) => `支払い後の戻り先：${host}`,
   invoice: "請求書",
   help: "ヘルプ",
   chooseLanguage: "言語",

@@ -16,6 +16,10 @@ export const ptBR: Texts = {
   fullStop: ".",
 
   testMode: "Modo de teste: sem dinheiro real",
+  domainVerified: "Domínio verificado:",
+  domainChecked: (domain, when) =>
+    `${domain} declara que recebe nesta página os pagamentos desta loja. Verificado em ${when}.`,
+  returnsTo: (host) => `Depois, volta para ${host}`,
   invoice: "Fatura",
   help: "Ajuda",
   chooseLanguage: "Idioma",

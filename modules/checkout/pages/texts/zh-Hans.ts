@@ -12,6 +12,9 @@ export const zhHans: Texts = {
   fullStop: "。",
 
   testMode: "测试模式：不涉及真实资金",
+  domainVerified: "已验证域名：",
+  domainChecked: (domain, when) => `${domain} 声明通过此页面为本店收款。检查时间：${when}。`,
+  returnsTo: (host) => `付款后返回 ${host}`,
   invoice: "账单",
   help: "帮助",
   chooseLanguage: "语言",
