@@ -6,6 +6,7 @@
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { screens } from "../../modules/checkout/rules.ts"
+import { until } from "../support/Service.ts"
 import { openDashboard } from "./DashboardVisits.ts"
 
 const frameOf = (text: string): ReadonlyArray<string> =>
@@ -86,6 +87,41 @@ it.live(
       const viewer = yield* joinAs(owner, "viewer")
       assert.strictEqual((yield* send(viewer, "/branding", { action: "save", ...look, ...tick })).status, 403)
       assert.isFalse(yield* isShown)
+    }).pipe(Effect.scoped),
+  120_000
+)
+
+it.live(
+  "a domain is named as people type it; the page says what to publish there, and what its check found",
+  () =>
+    Effect.gen(function*() {
+      const { joinAs, see, send, signIn } = yield* openDashboard()
+      const owner = yield* signIn()
+      const name = (domain: string) => send(owner, "/branding", { action: "save_domain", domain })
+      assert.notInclude((yield* see(owner, "/branding")).text, "tillwire.json")
+      const refused = yield* name("127.0.0.1")
+      assert.isAtLeast(refused.status, 400)
+      assert.include(refused.text, "role=\"alert\"")
+      const hostile = yield* name("\"><script>alert(1)</script>")
+      assert.isAtLeast(hostile.status, 400)
+      assert.notInclude(hostile.text, "<script>alert")
+      assert.strictEqual((yield* name(" https://Bücher.invalid/shop?a=b ")).status, 303)
+      const named = (yield* see(owner, "/branding")).text
+      assert.include(named, "https://xn--bcher-kva.invalid/.well-known/tillwire.json")
+      assert.include(named, "_tillwire.xn--bcher-kva.invalid")
+      assert.match(named, /merchant_id=\d+ pay_host=/)
+      assert.include(named, "Not verified")
+      const checked = yield* until(
+        "the check",
+        Effect.map(see(owner, "/branding"), ({ text }) => text),
+        (text) => text.includes("the address is not public")
+      )
+      assert.include(checked, "Last check")
+      const read = yield* see(yield* joinAs(owner, "viewer"), "/branding")
+      assert.include(read.text, "xn--bcher-kva.invalid")
+      assert.notInclude(read.text, "save_domain")
+      assert.strictEqual((yield* name("")).status, 303)
+      assert.notInclude((yield* see(owner, "/branding")).text, "tillwire.json")
     }).pipe(Effect.scoped),
   120_000
 )

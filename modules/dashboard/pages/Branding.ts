@@ -1,7 +1,7 @@
 /** How the payment page looks, with a preview of each of its states. */
 import { Effect } from "effect"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
-import { card, checkbox, facts, field, form, select } from "./Elements.ts"
+import { card, checkbox, chip, facts, field, form, note, select, timeOf } from "./Elements.ts"
 import type { Page, Visit } from "./Page.ts"
 import { drawPreview, type MerchantSettingsRow, previewFrame } from "./Preview.ts"
 
@@ -66,13 +66,78 @@ const previewCard = (visit: Visit): Html | null => {
   )
 }
 
+/** A domain as people type it: also its address, and in letters of any script. */
+const domainOf = (typed: string): string | null => {
+  const text = typed.trim()
+  if (text === "") return null
+  const address = /^https?:\/\//i.test(text) ? text : `https://${text}`
+  return URL.canParse(address) ? new URL(address).hostname : text
+}
+
+/** What has to be published, and what the last check found. */
+const checkOf = (
+  visit: Visit,
+  check: NonNullable<MerchantSettingsRow["domain_check"]>,
+  isVerified: boolean
+): Html => {
+  const { domain: words } = visit.texts
+  const code = (text: string): Html => html`<bdi class="mono wrap" dir="ltr" translate="no">${text}</bdi>`
+  const { checked_at, dns_result, file_result } = check
+  return html`${checked_at === null && note("plain", words.waiting)}${
+    isVerified && file_result !== "proved" && dns_result !== "proved" && checked_at !== null
+    && note("warn", words.keeps)
+  }${
+    facts([
+      [words.fileResult, file_result !== null && words.results[file_result]],
+      [words.recordResult, dns_result !== null && words.results[dns_result]],
+      [words.last, timeOf(visit, checked_at)],
+      [words.next, checked_at !== null && timeOf(visit, check.next_check_at)]
+    ])
+  }<p class="soft">${words.how}</p><h3>${words.file}</h3>${
+    facts([[words.address, code(check.file_url)], [words.content, code(JSON.stringify(check.file))]])
+  }<h3>${words.record}</h3>${
+    facts([[words.recordName, code(check.dns_name)], [words.recordValue, code(check.dns_value)]])
+  }`
+}
+
+/** The domain that the payment page names, and whether it is verified. */
+const domainCard = (visit: Visit, { branding, domain_check: check }: MerchantSettingsRow): Html | null => {
+  const { domain: words } = visit.texts
+  const mayWrite = visit.may("settings:write")
+  if (check === null && !mayWrite) return null
+  const isVerified = branding.domain_verified_at !== null
+  return card(
+    words.title,
+    html`<p class="soft">${words.text}</p>${
+      mayWrite
+        ? form(
+          visit,
+          "save_domain",
+          html`<div class="stack">${
+            field(visit, {
+              name: "domain",
+              label: words.name,
+              value: branding.domain,
+              hint: words.hint("shop.example"),
+              maxLength: 300
+            })
+          }<div class="row end"><button>${words.save}</button></div></div>`,
+          visit.at("branding")
+        )
+        : facts([[words.name, html`<bdi dir="ltr">${branding.domain}</bdi>`]])
+    }${check !== null && checkOf(visit, check, isVerified)}`,
+    check !== null && (isVerified ? chip("good", words.verified) : chip("plain", words.unverified))
+  )
+}
+
 export const brandingSettings: Page = {
   path: "branding",
   right: "payments:read",
   route: "/api/v1/merchant/settings",
   render: Effect.fnUntraced(function*(visit) {
     const { query, texts: { preview: previewWords, settings: words, sections } } = visit
-    const { branding: look } = yield* visit.api.get<MerchantSettingsRow>("/api/v1/merchant/settings")
+    const settings = yield* visit.api.get<MerchantSettingsRow>("/api/v1/merchant/settings")
+    const { branding: look } = settings
     return {
       title: sections.branding,
       frames: true,
@@ -121,7 +186,7 @@ export const brandingSettings: Page = {
             )
             : facts([[words.name, look.name], [words.accent, look.accent], [words.supportEmail, look.support_email]])
         )
-      }${previewCard(visit)}`
+      }${domainCard(visit, settings)}${previewCard(visit)}`
     }
   }),
   actions: {
@@ -142,6 +207,12 @@ export const brandingSettings: Page = {
           support_email: email === "" ? null : email,
           show_payee_proof: sent.has("show_payee_proof")
         }
+      }, sent.get("form_key"))
+      return { path: "branding", notice: "saved" }
+    }),
+    save_domain: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.api.send("PATCH", "/api/v1/merchant/settings", {
+        branding: { domain: domainOf(sent.get("domain") ?? "") }
       }, sent.get("form_key"))
       return { path: "branding", notice: "saved" }
     })

@@ -3,6 +3,7 @@ import { Effect } from "effect"
 import type { PreviewToken } from "../../../runtime/PagePreviews.ts"
 import { type Html, html, type Url } from "../../../runtime/pages/Html.ts"
 import { publicError } from "../../../schemas/Errors.ts"
+import type { DomainCheck } from "../../../schemas/MerchantSettings.ts"
 import type { Visit } from "./Page.ts"
 
 /** What `GET /api/v1/merchant/settings` answers, as far as it is shown. */
@@ -12,9 +13,12 @@ export interface MerchantSettingsRow {
     readonly logo_uri: string | null
     readonly accent: string
     readonly support_email: string | null
+    readonly domain: string | null
+    readonly domain_verified_at: number | null
     readonly allow_restart: boolean
     readonly show_payee_proof: boolean
   }
+  readonly domain_check: typeof DomainCheck.Type | null
 }
 
 /** `sandbox` lets the frame run nothing, send nothing and lead nowhere. */
@@ -45,6 +49,8 @@ export const drawPreview = Effect.fnUntraced(function*(visit: Visit, tokens: Rea
       logoUri: branding.logo_uri,
       accent: colourPattern.test(accent) ? accent : branding.accent,
       supportEmail: branding.support_email,
+      domain: branding.domain,
+      domainVerifiedAt: branding.domain_verified_at,
       allowRestart: branding.allow_restart
     },
     screen: query.get("state") ?? "",

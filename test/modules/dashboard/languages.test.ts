@@ -99,6 +99,7 @@ const same: Readonly<Record<string, ReadonlyArray<string>>> = {
     "account.passkeys",
     "audit.hash",
     "balances.asset",
+    "domain.name",
     "exports.kinds.journal",
     "fields.token",
     "keys.name",

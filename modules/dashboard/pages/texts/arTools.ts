@@ -113,6 +113,37 @@ export const toolTexts: ToolTexts = {
     means: "المعنى",
     head: "أحدث كتلة"
   },
+  domain: {
+    title: "نطاق متجرك",
+    text: "يراه عملاؤك في صفحة الدفع مع العلامة ✓ حالما يذكرك النطاق نفسه.",
+    name: "النطاق",
+    hint: (domain) => `مثل ${domain}`,
+    save: "حفظ وتحقق",
+    how: "انشر أحد الاثنين. يُسأل النطاق الآن ثم كل يوم.",
+    file: "ملف بلا إعادة توجيه",
+    address: "في العنوان",
+    content: "بالمحتوى",
+    record: "أو سجل TXT في DNS",
+    recordName: "بالاسم",
+    recordValue: "بالقيمة",
+    verified: "موثَّق",
+    unverified: "غير موثَّق",
+    waiting: "يجري التحقق. أعد تحميل الصفحة بعد دقيقة.",
+    last: "آخر تحقق",
+    next: "التحقق القادم",
+    keeps: "لم يجد آخر تحقق أيًّا منهما. تبقى العلامة ثلاثة أيام بعد آخر تحقق ناجح.",
+    results: {
+      proved: "يذكرك",
+      other_merchant: "يذكر تاجرًا آخر",
+      other_host: "يذكر صفحة دفع أخرى",
+      absent: "غير موجود",
+      unreadable: "ليس المحتوى أعلاه",
+      refused: "العنوان ليس عامًّا أو يخص هذه الخدمة: استخدم السجل",
+      unreachable: "لا رد"
+    },
+    fileResult: "الملف",
+    recordResult: "السجل"
+  },
   limits: {
     inForce: "الحدود السارية",
     pending: "حدود أعلى قيد الانتظار",

@@ -107,6 +107,38 @@ export const toolTexts: ToolTexts = {
     means: "Was das bedeutet",
     head: "Neuester Block"
   },
+  domain: {
+    title: "Domain Ihres Shops",
+    text: "Ihre Kunden sehen sie auf der Zahlungsseite mit dem Zeichen ✓, sobald die Domain selbst Sie nennt.",
+    name: "Domain",
+    hint: (domain) => `Zum Beispiel ${domain}`,
+    save: "Speichern und prüfen",
+    how: "Veröffentlichen Sie eines von beiden. Die Domain wird jetzt gefragt und danach jeden Tag.",
+    file: "Eine Datei, ohne Weiterleitung",
+    address: "Unter der Adresse",
+    content: "Mit dem Inhalt",
+    record: "Oder ein TXT-Eintrag im DNS",
+    recordName: "Mit dem Namen",
+    recordValue: "Mit dem Wert",
+    verified: "Geprüft",
+    unverified: "Nicht geprüft",
+    waiting: "Die Prüfung läuft. Laden Sie die Seite in einer Minute neu.",
+    last: "Letzte Prüfung",
+    next: "Nächste Prüfung",
+    keeps:
+      "Die letzte Prüfung fand keines von beiden. Das Zeichen bleibt noch drei Tage nach der letzten erfolgreichen.",
+    results: {
+      proved: "nennt Sie",
+      other_merchant: "nennt einen anderen Händler",
+      other_host: "nennt eine andere Zahlungsseite",
+      absent: "nicht vorhanden",
+      unreadable: "nicht der Inhalt von oben",
+      refused: "die Adresse ist nicht öffentlich oder gehört diesem Dienst: nehmen Sie den Eintrag",
+      unreachable: "keine Antwort"
+    },
+    fileResult: "Datei",
+    recordResult: "Eintrag"
+  },
   limits: {
     inForce: "In Kraft",
     pending: "Höhere Limits, die warten",

@@ -101,6 +101,37 @@ export const toolTexts = {
     means: "What it means",
     head: "Newest block"
   },
+  domain: {
+    title: "Domain of your shop",
+    text: "Your customers see it on the payment page with the sign ✓, once the domain itself names you.",
+    name: "Domain",
+    hint: (domain: string) => `Such as ${domain}`,
+    save: "Save and check",
+    how: "Publish one of these two. The domain is asked now, and then every day.",
+    file: "A file, answered without a redirect",
+    address: "At the address",
+    content: "With the content",
+    record: "Or a TXT record of the DNS",
+    recordName: "With the name",
+    recordValue: "With the value",
+    verified: "Verified",
+    unverified: "Not verified",
+    waiting: "It is being checked. Load this page again in a minute.",
+    last: "Last check",
+    next: "Next check",
+    keeps: "The last check found neither. The sign stays for three days after the last check that did.",
+    results: {
+      proved: "names you",
+      other_merchant: "names another merchant",
+      other_host: "names another payment page",
+      absent: "not there",
+      unreadable: "not the content above",
+      refused: "the address is not public, or is this service's own: use the record",
+      unreachable: "no answer"
+    },
+    fileResult: "File",
+    recordResult: "Record"
+  },
   limits: {
     inForce: "In force",
     pending: "Higher limits that wait",

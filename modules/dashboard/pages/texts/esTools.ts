@@ -106,6 +106,38 @@ export const toolTexts: ToolTexts = {
     means: "Qué significa",
     head: "Bloque más reciente"
   },
+  domain: {
+    title: "Dominio de su tienda",
+    text: "Sus clientes lo ven en la página de pago con el signo ✓ en cuanto el propio dominio le nombra.",
+    name: "Dominio",
+    hint: (domain) => `Por ejemplo, ${domain}`,
+    save: "Guardar y comprobar",
+    how: "Publique una de las dos cosas. El dominio se consulta ahora y después cada día.",
+    file: "Un archivo, sin redirección",
+    address: "En la dirección",
+    content: "Con el contenido",
+    record: "O un registro TXT del DNS",
+    recordName: "Con el nombre",
+    recordValue: "Con el valor",
+    verified: "Verificado",
+    unverified: "Sin verificar",
+    waiting: "Se está comprobando. Vuelva a cargar la página en un minuto.",
+    last: "Última comprobación",
+    next: "Próxima comprobación",
+    keeps:
+      "La última comprobación no encontró ninguna de las dos. El signo se mantiene tres días desde la última que sí.",
+    results: {
+      proved: "le nombra",
+      other_merchant: "nombra a otro comerciante",
+      other_host: "nombra otra página de pago",
+      absent: "no existe",
+      unreadable: "no es el contenido de arriba",
+      refused: "la dirección no es pública o es de este servicio: use el registro",
+      unreachable: "sin respuesta"
+    },
+    fileResult: "Archivo",
+    recordResult: "Registro"
+  },
   limits: {
     inForce: "Vigentes",
     pending: "Límites más altos en espera",

@@ -111,6 +111,37 @@ export const toolTexts: ToolTexts = {
     means: "Ce que cela signifie",
     head: "Bloc le plus récent"
   },
+  domain: {
+    title: "Domaine de votre boutique",
+    text: "Vos clients le voient sur la page de paiement avec le signe ✓ dès que le domaine lui-même vous nomme.",
+    name: "Domaine",
+    hint: (domain) => `Par exemple ${domain}`,
+    save: "Enregistrer et vérifier",
+    how: "Publiez l’un des deux. Le domaine est interrogé maintenant, puis chaque jour.",
+    file: "Un fichier, sans redirection",
+    address: "À l’adresse",
+    content: "Avec le contenu",
+    record: "Ou un enregistrement TXT du DNS",
+    recordName: "Avec le nom",
+    recordValue: "Avec la valeur",
+    verified: "Vérifié",
+    unverified: "Non vérifié",
+    waiting: "La vérification est en cours. Rechargez la page dans une minute.",
+    last: "Dernière vérification",
+    next: "Prochaine vérification",
+    keeps: "La dernière vérification n’a trouvé aucun des deux. Le signe reste trois jours après la dernière réussie.",
+    results: {
+      proved: "vous nomme",
+      other_merchant: "nomme un autre commerçant",
+      other_host: "nomme une autre page de paiement",
+      absent: "absent",
+      unreadable: "n’est pas le contenu ci-dessus",
+      refused: "l’adresse n’est pas publique, ou est celle de ce service : utilisez l’enregistrement",
+      unreachable: "pas de réponse"
+    },
+    fileResult: "Fichier",
+    recordResult: "Enregistrement"
+  },
   limits: {
     inForce: "En vigueur",
     pending: "Plafonds plus élevés en attente",

@@ -106,6 +106,37 @@ export const toolTexts: ToolTexts = {
     means: "意味",
     head: "最新のブロック"
   },
+  domain: {
+    title: "ショップのドメイン",
+    text: "ドメイン自体がこのショップを示していると確認できると、支払いページに ✓ 付きで表示されます。",
+    name: "ドメイン",
+    hint: (domain) => `${domain} のように入力`,
+    save: "保存して確認",
+    how: "次のどちらか一つを公開してください。ドメインは今すぐ、その後は毎日確認されます。",
+    file: "ファイル（リダイレクトなし）",
+    address: "アドレス",
+    content: "内容",
+    record: "または DNS の TXT レコード",
+    recordName: "名前",
+    recordValue: "値",
+    verified: "確認済み",
+    unverified: "未確認",
+    waiting: "確認中です。1 分後にページを再読み込みしてください。",
+    last: "前回の確認",
+    next: "次回の確認",
+    keeps: "前回の確認ではどちらも見つかりませんでした。✓ は最後に成功した確認から 3 日間残ります。",
+    results: {
+      proved: "このショップを示しています",
+      other_merchant: "別の加盟店を示しています",
+      other_host: "別の支払いページを示しています",
+      absent: "ありません",
+      unreadable: "上の内容と異なります",
+      refused: "アドレスが公開されていないか、このサービス自身のものです。レコードを使ってください",
+      unreachable: "応答がありません"
+    },
+    fileResult: "ファイル",
+    recordResult: "レコード"
+  },
   limits: {
     inForce: "有効な限度額",
     pending: "保留中の引き上げ",

@@ -106,6 +106,38 @@ export const toolTexts: ToolTexts = {
     means: "O que significa",
     head: "Bloco mais recente"
   },
+  domain: {
+    title: "Domínio da sua loja",
+    text: "Seus clientes o veem na página de pagamento com o sinal ✓ assim que o próprio domínio indica você.",
+    name: "Domínio",
+    hint: (domain) => `Por exemplo, ${domain}`,
+    save: "Salvar e verificar",
+    how: "Publique um dos dois. O domínio é consultado agora e depois todos os dias.",
+    file: "Um arquivo, sem redirecionamento",
+    address: "No endereço",
+    content: "Com o conteúdo",
+    record: "Ou um registro TXT do DNS",
+    recordName: "Com o nome",
+    recordValue: "Com o valor",
+    verified: "Verificado",
+    unverified: "Não verificado",
+    waiting: "A verificação está em andamento. Recarregue a página em um minuto.",
+    last: "Última verificação",
+    next: "Próxima verificação",
+    keeps:
+      "A última verificação não encontrou nenhum dos dois. O sinal permanece por três dias após a última que encontrou.",
+    results: {
+      proved: "indica você",
+      other_merchant: "indica outro comerciante",
+      other_host: "indica outra página de pagamento",
+      absent: "não existe",
+      unreadable: "não é o conteúdo acima",
+      refused: "o endereço não é público ou é deste serviço: use o registro",
+      unreachable: "sem resposta"
+    },
+    fileResult: "Arquivo",
+    recordResult: "Registro"
+  },
   limits: {
     inForce: "Em vigor",
     pending: "Limites maiores em espera",

@@ -104,6 +104,37 @@ export const toolTexts: ToolTexts = {
     means: "含义",
     head: "最新区块"
   },
+  domain: {
+    title: "店铺域名",
+    text: "一旦域名本身指明您的店铺，顾客就会在付款页面上看到带 ✓ 的域名。",
+    name: "域名",
+    hint: (domain) => `形如 ${domain}`,
+    save: "保存并检查",
+    how: "发布以下两者之一。系统现在检查域名，之后每天检查一次。",
+    file: "文件（不经重定向）",
+    address: "地址",
+    content: "内容",
+    record: "或 DNS 的 TXT 记录",
+    recordName: "名称",
+    recordValue: "值",
+    verified: "已验证",
+    unverified: "未验证",
+    waiting: "正在检查。请在一分钟后重新加载此页面。",
+    last: "上次检查",
+    next: "下次检查",
+    keeps: "上次检查两者都未找到。✓ 会在最后一次成功检查后保留三天。",
+    results: {
+      proved: "指明您的店铺",
+      other_merchant: "指明另一商家",
+      other_host: "指明另一付款页面",
+      absent: "不存在",
+      unreadable: "不是上述内容",
+      refused: "该地址不是公共地址，或属于本服务：请使用记录",
+      unreachable: "无响应"
+    },
+    fileResult: "文件",
+    recordResult: "记录"
+  },
   limits: {
     inForce: "现行限额",
     pending: "等待生效的更高限额",
