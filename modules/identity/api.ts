@@ -225,8 +225,10 @@ export const SignInWallet = Schema.Struct({
   chain_id: Schema.NullOr(Schema.String).annotate({
     description: "Null for an account held by a key; the chain of an account that is a contract"
   }),
+  is_own: Schema.Boolean.annotate({ description: "Whether the caller signs in by it" }),
   linked_at: EpochSeconds,
-  last_sign_in_at: Schema.NullOr(EpochSeconds)
+  last_sign_in_at: Schema.NullOr(EpochSeconds),
+  money_from: EpochSeconds.annotate({ description: "From when on money moves on mainnet by a sign-in with it" })
 }).annotate({ identifier: "SignInWallet" })
 
 const exampleWallet = {
@@ -235,8 +237,10 @@ const exampleWallet = {
   family: "evm",
   address: "0x52908400098527886E0F7030069857D2E4169EE7",
   chain_id: null,
+  is_own: true,
   linked_at: 1_766_320_496,
-  last_sign_in_at: 1_766_320_496
+  last_sign_in_at: 1_766_320_496,
+  money_from: 1_766_406_896
 } as const
 
 const LinkedWallet = success(SignInWallet).annotate({

@@ -38,17 +38,6 @@ const tokensOnWire = (tokens: Tokens) => ({
   refresh_expires_in: tokens.refreshSeconds
 })
 
-const walletOnWire = (wallet: WalletState) =>
-  SignInWallet.make({
-    id: wallet.id as typeof SignInWallet.Type["id"],
-    object: "sign_in_wallet",
-    family: wallet.family,
-    address: wallet.address,
-    chain_id: wallet.chainId,
-    linked_at: wallet.linkedAt,
-    last_sign_in_at: wallet.signedInAt
-  })
-
 export const signInHandlers = Operations.group(
   IdentityApi,
   "sign-in",
@@ -100,6 +89,19 @@ const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person ===
 const isShownTo = (caller: Grant) => (wallet: WalletState): boolean =>
   isOwn(caller, wallet) || objectionToRight(caller, "team:write", caller.environment) === undefined
 
+const walletOnWire = (caller: Grant, wallet: WalletState) =>
+  SignInWallet.make({
+    id: wallet.id as typeof SignInWallet.Type["id"],
+    object: "sign_in_wallet",
+    family: wallet.family,
+    address: wallet.address,
+    chain_id: wallet.chainId,
+    is_own: isOwn(caller, wallet),
+    linked_at: wallet.linkedAt,
+    last_sign_in_at: wallet.signedInAt,
+    money_from: Math.max(wallet.moneyFrom, wallet.linkedAt)
+  })
+
 export const walletHandlers = Operations.group(
   IdentityApi,
   "sign-in-wallets",
@@ -112,7 +114,11 @@ export const walletHandlers = Operations.group(
         Effect.fnUntraced(function*() {
           const caller = yield* requirePerson
           const found = (yield* wallets.list(caller.merchantId)).filter(isShownTo(caller))
-          return ok({ object: "list" as const, data: found.map(walletOnWire), has_more: false as const })
+          return ok({
+            object: "list" as const,
+            data: found.map((wallet) => walletOnWire(caller, wallet)),
+            has_more: false as const
+          })
         })
       )
       .handle(
@@ -130,7 +136,7 @@ export const walletHandlers = Operations.group(
           const servesMainnet = settings.environments.includes("mainnet")
           const holder = holderOf(personOf(caller), caller.moneyFrom ?? 0, servesMainnet, yield* nowSeconds)
           const call = yield* callOf(caller)
-          return ok(walletOnWire(yield* wallets.link(caller.merchantId, proofOf(payload), holder, call)))
+          return ok(walletOnWire(caller, yield* wallets.link(caller.merchantId, proofOf(payload), holder, call)))
         })
       )
       .handle(
@@ -144,7 +150,7 @@ export const walletHandlers = Operations.group(
           }
           const isTheirs = (found: WalletState) => isShownTo(caller)(found) && found.person === wallet?.person
           const call = yield* callOf(caller)
-          return ok(walletOnWire(yield* wallets.unlink(caller.merchantId, params.id, false, call, isTheirs)))
+          return ok(walletOnWire(caller, yield* wallets.unlink(caller.merchantId, params.id, false, call, isTheirs)))
         })
       )
   })
@@ -170,7 +176,7 @@ export const rpcHandlers = Effect.gen(function*() {
   const wallets = yield* Wallets
   return IdentityRpc.of({
     "identity.wallets.list": ({ merchant_id }) =>
-      Effect.map(wallets.list(merchant_id), (found) => found.map(walletOnWire)),
+      Effect.map(wallets.list(merchant_id), (found) => found.map((wallet) => walletOnWire(caller, wallet))),
     "identity.wallets.link": ({ address, contract, merchant_id, network }) =>
       Effect.map(
         wallets.linkNamed({ merchantId: merchant_id, network, address, isContract: contract ?? false }),

@@ -211,6 +211,30 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a 
       })
     }).pipe(Effect.scoped))
 
+  it.effect("links a wallet of the browser, by which its person signs in from then on", () =>
+    Effect.gen(function*() {
+      const { link, url } = yield* Dashboard
+      const account = privateKeyToAccount(generatePrivateKey())
+      const { complaints, context, page } = yield* openPage(yield* openContext())
+      const first = yield* link
+      yield* Effect.promise(async () => {
+        await context.exposeFunction("sign", (raw: Hex) => account.signMessage({ message: { raw } }))
+        await context.addInitScript(announceWallet, { address: account.address, kind: "signs" })
+        await page.goto(first)
+        await page.getByRole("button", { name: "Continue" }).click()
+        await page.getByRole("link", { name: "Your account" }).click()
+        await page.getByRole("button", { name: /Link .*MetaMask/ }).click()
+        await page.getByText("The wallet is linked.").waitFor()
+        await page.getByRole("row", { name: account.address }).waitFor()
+        await page.getByRole("button", { name: "Sign out", exact: true }).first().click()
+        await page.goto(url)
+        await page.getByRole("button", { name: /Sign in with .*MetaMask/ }).click()
+        await page.getByRole("link", { name: "Your account" }).click()
+        await page.getByRole("row", { name: /Wallet Here/ }).waitFor()
+      })
+      assert.deepStrictEqual(complaints.filter((one) => !one.startsWith("info: Clear-Site-Data")), [])
+    }).pipe(Effect.scoped))
+
   it.effect("signs out everywhere, and gets back in by a recovery code, which is shown once", () =>
     Effect.gen(function*() {
       const { link, url } = yield* Dashboard

@@ -1,4 +1,6 @@
-/** Signing in by a wallet of this browser: it signs the text that the server makes, and no transaction. */
+/**
+ * Signing in by a wallet of this browser, and linking it: it signs the text that the server makes, and no transaction.
+ */
 import {
   type BrowserWallet,
   findWallets,
@@ -29,7 +31,7 @@ export const startWalletSignIn = (): void => {
       const [address] = await request({ method: "eth_requestAccounts" })
       if (!address) throw { code: 4100 }
       const chain = await request({ method: "eth_chainId" }).catch(() => "")
-      const body = new URLSearchParams({ address, chain: String(chain) })
+      const body = new URLSearchParams({ action: "wallet_nonce", address, chain: String(chain) })
       const answer = await fetch(list.dataset["nonce"]!, { method: "POST", body })
       const { error, message } = await answer.json()
       if (typeof message !== "string") return say(error?.message ?? words["unknown"]!, wallet)

@@ -1,13 +1,19 @@
 /** What a person has for itself: where it is signed in, its passkeys, its recovery codes. */
 import { Effect } from "effect"
 import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
+import type { Nonce, SignInWallet } from "../../identity/api.ts"
 import type { Passkey, TeamSessionObject } from "../../team/api.ts"
+import { networkOfChain } from "../rules/WalletSignIn.ts"
+import { roleHas } from "../../../schemas/Roles.ts"
 import { card, chip, field, foreign, form, note, secretScreen, sentValue, table, timeOf } from "./Elements.ts"
 import { languages } from "./Languages.ts"
 import type { Page, Visit } from "./Page.ts"
 
 type SessionRow = typeof TeamSessionObject.Encoded
 type PasskeyRow = typeof Passkey.Encoded
+type WalletRow = typeof SignInWallet.Encoded
+
+const walletsPath = "/api/v1/auth/wallets"
 
 interface Rows<A> {
   readonly data: ReadonlyArray<A>
@@ -76,6 +82,48 @@ const passkeysCard = (visit: Visit, passkeys: ReadonlyArray<PasskeyRow>, options
         : note("warn", signIn.byAddress(visit.nameAddress))
     }`
   )
+}
+
+/** The list of wallets to link stays unseen until one of the browser announces itself to the script. */
+const linkForm = (visit: Visit): Html => {
+  const { account: words, signIn } = visit.texts
+  return form(
+    visit,
+    "link_wallet",
+    html`<input type="hidden" name="message"><input type="hidden" name="signature">
+    <ul class="wallets" aria-label="${signIn.wallets}" data-nonce="${visit.at("account")}" data-words="${
+      JSON.stringify({ ...signIn.wallet, pay: words.linkWallet })
+    }" hidden></ul>
+    <noscript>${note("plain", words.walletNeedsScript)}</noscript><p id="wallet-note" role="status"></p>`
+  )
+}
+
+const walletsCard = (visit: Visit, wallets: ReadonlyArray<WalletRow>): Html => {
+  const { account: words } = visit.texts
+  return card(
+    words.wallets,
+    html`<p class="soft">${words.walletsText}</p>${
+      wallets.length > 0 && table(words.wallets, [
+        {
+          title: words.walletAddress,
+          cell: ({ address, money_from }) =>
+            html`<bdi class="mono wrap" dir="ltr" translate="no">${address}</bdi>${waitOf(visit, money_from)}`
+        },
+        { title: words.added, cell: ({ linked_at }) => timeOf(visit, linked_at) },
+        { title: words.used, cell: ({ last_sign_in_at }) => timeOf(visit, last_sign_in_at) },
+        { title: "", cell: ({ id }) => rowButton(visit, "unlink_wallet", id, words.remove) }
+      ], wallets)
+    }${linkForm(visit)}`
+  )
+}
+
+/** How approving takes more than a link, for who may approve real money; null: nobody here has to know. */
+const approvalNote = (visit: Visit, hasProof: boolean): Html | null => {
+  const { account: words } = visit.texts
+  if (!visit.environments.includes("mainnet") || !roleHas(visit.membership.role, "refunds:approve", "mainnet")) {
+    return null
+  }
+  return note(hasProof ? "plain" : "warn", hasProof ? words.approves : `${words.onlyLinks} ${words.approves}`)
 }
 
 /** Zones by the part of the world that their names begin with. */
@@ -156,12 +204,15 @@ export const account: Page = {
     const { api, texts: { account: words } } = visit
     const sessions = yield* api.get<Rows<SessionRow>>("/api/v1/team/sessions")
     const passkeys = yield* api.get<Rows<PasskeyRow>>("/api/v1/team/passkeys")
+    const wallets = visit.serves(walletsPath) ? (yield* api.get<Rows<WalletRow>>(walletsPath)).data : null
+    const own = wallets?.filter(({ is_own }) => is_own) ?? []
     const options = JSON.stringify(yield* visit.passkeys.options)
     return {
       title: words.title,
-      body: html`${passkeysCard(visit, passkeys.data, options)}${pagesCard(visit)}${
-        visit.sendsNotices && noticesCard(visit)
-      }${
+      signs: wallets !== null,
+      body: html`${approvalNote(visit, passkeys.data.length > 0 || own.length > 0)}${
+        passkeysCard(visit, passkeys.data, options)
+      }${wallets !== null && walletsCard(visit, own)}${pagesCard(visit)}${visit.sendsNotices && noticesCard(visit)}${
         card(
           words.recovery,
           form(
@@ -177,6 +228,25 @@ export const account: Page = {
     add_passkey: Effect.fnUntraced(function*(visit, sent) {
       yield* visit.passkeys.add((sent.get("name") ?? "").trim(), sent.get("answer") ?? "")
       return { path: "account", notice: "passkey_added" }
+    }),
+    wallet_nonce: Effect.fnUntraced(function*(visit, sent) {
+      const { message } = yield* visit.api.send<typeof Nonce.Encoded["data"]>("POST", `${walletsPath}/nonce`, {
+        network: networkOfChain(sent.get("chain") ?? "", visit.environments),
+        address: (sent.get("address") ?? "").trim()
+      }, null)
+      return { json: { message } }
+    }),
+    link_wallet: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.api.send("POST", walletsPath, {
+        // A form sends each line break as two characters; the text that was signed has one.
+        message: (sent.get("message") ?? "").replaceAll("\r\n", "\n"),
+        signature: sent.get("signature") ?? ""
+      }, null)
+      return { path: "account", notice: "wallet_linked" }
+    }),
+    unlink_wallet: Effect.fnUntraced(function*(visit, sent) {
+      yield* visit.api.send("DELETE", `${walletsPath}/${encodeURIComponent(sent.get("id") ?? "")}`, undefined, null)
+      return { path: "account", notice: "saved" }
     }),
     save_pages: Effect.fnUntraced(function*(visit, sent) {
       const [language, zone] = [sent.get("language") ?? "", sent.get("time_zone") ?? ""]

@@ -97,6 +97,7 @@ const same: Readonly<Record<string, ReadonlyArray<string>>> = {
     "account.methods.wallet",
     "account.name",
     "account.passkeys",
+    "account.wallets",
     "audit.hash",
     "balances.asset",
     "domain.name",

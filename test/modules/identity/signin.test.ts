@@ -268,7 +268,9 @@ layer(instance())("the wallets of a merchant", (it) => {
         family: "evm",
         address: further,
         chain_id: null,
-        last_sign_in_at: null
+        is_own: true,
+        last_sign_in_at: null,
+        money_from: linked.json.data.linked_at
       })
       assert.strictEqual((yield* session(further)).merchant.id, owner.merchant.id)
       assert.strictEqual((yield* link(owner.access_token, further)).json.data.id, linked.json.data.id)

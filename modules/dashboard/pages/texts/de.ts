@@ -68,6 +68,7 @@ export const de: Texts = {
     refund_created: "Die Erstattung ist angelegt.",
     claim_link_sent: "Der Link ist an die Adresse unterwegs. Bitten Sie Ihren Kunden, danach zu sehen.",
     passkey_added: "Der Passkey ist hinzugefügt. Melden Sie sich von nun an damit an.",
+    wallet_linked: "Die Wallet ist verknüpft. Melden Sie sich von nun an damit an.",
     approved: "Freigegeben.",
     approved_first: "Freigegeben. Eine weitere Person muss ebenfalls freigeben.",
     refund_canceled: "Die Erstattung ist storniert. Ihr Betrag kann wieder erstattet werden.",

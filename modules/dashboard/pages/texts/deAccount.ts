@@ -42,6 +42,15 @@ export const accountTexts: AccountTexts = {
     passkeyHint: "Nach dem Gerät, auf dem er liegt, zum Beispiel Laptop",
     addPasskey: "Passkey hinzufügen",
     needsScript: "Einen Passkey hinzuzufügen braucht ein Skript, das dieser Browser nicht ausführt.",
+    wallets: "Wallets",
+    walletsText:
+      "Eine Wallet dieses Browsers meldet Sie an, indem sie einen Text signiert: Nichts wird gesendet oder ausgegeben. Sobald sie hier installiert ist, erscheint sie unten.",
+    walletAddress: "Adresse",
+    linkWallet: "{wallet} verknüpfen",
+    walletNeedsScript: "Zum Verknüpfen einer Wallet ist ein Skript nötig, das dieser Browser nicht ausführt.",
+    approves:
+      "In Live genehmigen Sie mit einem Passkey oder einer Wallet, nie mit einem Link. Neue zählen 24 Stunden nach dem Hinzufügen, die des ersten Inhabers sofort.",
+    onlyLinks: "Sie haben weder einen Passkey noch eine Wallet.",
     name: "Name",
     added: "Hinzugefügt",
     used: "Zuletzt verwendet",

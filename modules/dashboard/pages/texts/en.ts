@@ -63,6 +63,7 @@ export const en = {
     refund_created: "The refund is opened.",
     claim_link_sent: "The link is on its way to the address. Ask your customer to look for it.",
     passkey_added: "The passkey is added. Sign in with it from now on.",
+    wallet_linked: "The wallet is linked. Sign in with it from now on.",
     approved: "Approved.",
     approved_first: "Approved. Another person must approve it too.",
     refund_canceled: "The refund is canceled. Its money can be refunded again.",

@@ -38,6 +38,15 @@ export const accountTexts = {
     passkeyHint: "Of the device that keeps it, such as Laptop",
     addPasskey: "Add a passkey",
     needsScript: "Adding a passkey needs a script, which this browser does not run.",
+    wallets: "Wallets",
+    walletsText:
+      "A wallet of this browser signs you in by signing a text: nothing is sent or spent. Once it is installed here, it appears below.",
+    walletAddress: "Address",
+    linkWallet: "Link {wallet}",
+    walletNeedsScript: "Linking a wallet needs a script, which this browser does not run.",
+    approves:
+      "On Live you approve with a passkey or a wallet, never with a link. A new one counts 24 hours after it was added, the first owner's at once.",
+    onlyLinks: "You have neither a passkey nor a wallet.",
     name: "Name",
     added: "Added",
     used: "Last used",

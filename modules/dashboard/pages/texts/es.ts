@@ -68,6 +68,7 @@ export const es: Texts = {
     refund_created: "El reembolso está creado.",
     claim_link_sent: "El enlace va en camino a la dirección. Pida a su cliente que lo busque.",
     passkey_added: "La llave de acceso está añadida. Inicie sesión con ella a partir de ahora.",
+    wallet_linked: "La cartera está vinculada. Inicie sesión con ella a partir de ahora.",
     approved: "Aprobado.",
     approved_first: "Aprobado. Otra persona también debe aprobarlo.",
     refund_canceled: "El reembolso está anulado. Su importe se puede volver a reembolsar.",

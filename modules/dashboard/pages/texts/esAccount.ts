@@ -42,6 +42,15 @@ export const accountTexts: AccountTexts = {
     passkeyHint: "El del dispositivo que la guarda, por ejemplo Portátil",
     addPasskey: "Añadir una llave de acceso",
     needsScript: "Añadir una llave de acceso requiere un script que este navegador no ejecuta.",
+    wallets: "Carteras",
+    walletsText:
+      "Una cartera de este navegador inicia su sesión firmando un texto: no se envía ni se gasta nada. Cuando esté instalada aquí, aparecerá abajo.",
+    walletAddress: "Dirección",
+    linkWallet: "Vincular {wallet}",
+    walletNeedsScript: "Para vincular una cartera hace falta un script que este navegador no ejecuta.",
+    approves:
+      "En Producción se aprueba con una llave de acceso o una cartera, nunca con un enlace. Las nuevas cuentan 24 horas después de añadirlas; las del primer propietario, enseguida.",
+    onlyLinks: "No tiene ni llave de acceso ni cartera.",
     name: "Nombre",
     added: "Añadida",
     used: "Último uso",

@@ -68,6 +68,7 @@ export const fr: Texts = {
     refund_created: "Le remboursement est créé.",
     claim_link_sent: "Le lien est en route vers l’adresse. Demandez à votre client de le chercher.",
     passkey_added: "La clé d’accès est ajoutée. Connectez-vous avec elle désormais.",
+    wallet_linked: "Le portefeuille est lié. Connectez-vous avec lui désormais.",
     approved: "Approuvé.",
     approved_first: "Approuvé. Une autre personne doit aussi approuver.",
     refund_canceled: "Le remboursement est annulé. Son montant peut de nouveau être remboursé.",

@@ -42,6 +42,15 @@ export const accountTexts: AccountTexts = {
     passkeyHint: "Celui de l’appareil qui la garde, par exemple Portable",
     addPasskey: "Ajouter une clé d’accès",
     needsScript: "L’ajout d’une clé d’accès demande un script, que ce navigateur n’exécute pas.",
+    wallets: "Portefeuilles",
+    walletsText:
+      "Un portefeuille de ce navigateur vous connecte en signant un texte\u202f: rien n’est envoyé ni dépensé. Une fois installé ici, il apparaît ci-dessous.",
+    walletAddress: "Adresse",
+    linkWallet: "Lier {wallet}",
+    walletNeedsScript: "Lier un portefeuille demande un script que ce navigateur n’exécute pas.",
+    approves:
+      "En Production, vous approuvez avec une clé d’accès ou un portefeuille, jamais avec un lien. Les nouveaux comptent 24 heures après leur ajout, ceux du premier propriétaire aussitôt.",
+    onlyLinks: "Vous n’avez ni clé d’accès ni portefeuille.",
     name: "Nom",
     added: "Ajoutée",
     used: "Dernière utilisation",

@@ -68,6 +68,7 @@ export const ja: Texts = {
     refund_created: "返金を作成しました。",
     claim_link_sent: "リンクをこのアドレスに送信しています。届いたメールを確認するよう、顧客に伝えてください。",
     passkey_added: "パスキーを追加しました。今後はこれでサインインしてください。",
+    wallet_linked: "ウォレットを連携しました。今後はこれでサインインしてください。",
     approved: "承認しました。",
     approved_first: "承認しました。もう 1 人の承認が必要です。",
     refund_canceled: "返金を取り消しました。その金額は再び返金できます。",

@@ -41,6 +41,15 @@ export const accountTexts: AccountTexts = {
     passkeyHint: "保存する端末の名前（例：ノートパソコン）",
     addPasskey: "パスキーを追加",
     needsScript: "パスキーの追加にはスクリプトが必要ですが、このブラウザーでは動作しません。",
+    wallets: "ウォレット",
+    walletsText:
+      "このブラウザのウォレットは、テキストに署名してサインインします。送金も支出もありません。インストールすると下に表示されます。",
+    walletAddress: "アドレス",
+    linkWallet: "{wallet} を連携",
+    walletNeedsScript: "ウォレットの連携にはスクリプトが必要ですが、このブラウザでは実行されません。",
+    approves:
+      "本番での承認にはパスキーまたはウォレットを使い、リンクでは承認できません。新しいものは追加から 24 時間後に、最初のオーナーのものはすぐに有効になります。",
+    onlyLinks: "パスキーもウォレットもありません。",
     name: "名前",
     added: "追加日時",
     used: "最終使用",

@@ -68,6 +68,7 @@ export const ptBR: Texts = {
     refund_created: "O reembolso foi criado.",
     claim_link_sent: "O link está a caminho do endereço. Peça ao seu cliente que procure a mensagem.",
     passkey_added: "A chave de acesso foi adicionada. Entre com ela a partir de agora.",
+    wallet_linked: "A carteira foi vinculada. Entre com ela a partir de agora.",
     approved: "Aprovado.",
     approved_first: "Aprovado. Outra pessoa também precisa aprovar.",
     refund_canceled: "O reembolso está cancelado. O valor pode ser reembolsado de novo.",

@@ -41,6 +41,15 @@ export const accountTexts: AccountTexts = {
     passkeyHint: "O do aparelho que a guarda, por exemplo Notebook",
     addPasskey: "Adicionar uma chave de acesso",
     needsScript: "Adicionar uma chave de acesso exige um script, que este navegador não executa.",
+    wallets: "Carteiras",
+    walletsText:
+      "Uma carteira deste navegador faz seu login assinando um texto: nada é enviado nem gasto. Quando estiver instalada aqui, aparece abaixo.",
+    walletAddress: "Endereço",
+    linkWallet: "Vincular {wallet}",
+    walletNeedsScript: "Vincular uma carteira exige um script que este navegador não executa.",
+    approves:
+      "Em Produção, você aprova com uma chave de acesso ou uma carteira, nunca com um link. As novas valem 24 horas depois de adicionadas; as do primeiro proprietário, na hora.",
+    onlyLinks: "Você não tem chave de acesso nem carteira.",
     name: "Nome",
     added: "Adicionada",
     used: "Último uso",

@@ -68,6 +68,7 @@ export const zhHans: Texts = {
     refund_created: "退款已创建。",
     claim_link_sent: "退款链接正在发送到该邮箱。请提醒客户查收。",
     passkey_added: "通行密钥已添加。今后请用它登录。",
+    wallet_linked: "钱包已关联。今后请用它登录。",
     approved: "已批准。",
     approved_first: "已批准。还需要另一人批准。",
     refund_canceled: "退款已取消。该金额可以重新退款。",
