@@ -89,14 +89,15 @@ const isOwn = (caller: Grant, wallet: WalletState): boolean => wallet.person ===
 const isShownTo = (caller: Grant) => (wallet: WalletState): boolean =>
   isOwn(caller, wallet) || objectionToRight(caller, "team:write", caller.environment) === undefined
 
-const walletOnWire = (caller: Grant, wallet: WalletState) =>
+/** `caller`: null for an operator, who signs in by none. */
+const walletOnWire = (caller: Grant | null, wallet: WalletState) =>
   SignInWallet.make({
     id: wallet.id as typeof SignInWallet.Type["id"],
     object: "sign_in_wallet",
     family: wallet.family,
     address: wallet.address,
     chain_id: wallet.chainId,
-    is_own: isOwn(caller, wallet),
+    is_own: caller !== null && isOwn(caller, wallet),
     linked_at: wallet.linkedAt,
     last_sign_in_at: wallet.signedInAt,
     money_from: Math.max(wallet.moneyFrom, wallet.linkedAt)
@@ -176,13 +177,13 @@ export const rpcHandlers = Effect.gen(function*() {
   const wallets = yield* Wallets
   return IdentityRpc.of({
     "identity.wallets.list": ({ merchant_id }) =>
-      Effect.map(wallets.list(merchant_id), (found) => found.map((wallet) => walletOnWire(caller, wallet))),
+      Effect.map(wallets.list(merchant_id), (found) => found.map((wallet) => walletOnWire(null, wallet))),
     "identity.wallets.link": ({ address, contract, merchant_id, network }) =>
       Effect.map(
         wallets.linkNamed({ merchantId: merchant_id, network, address, isContract: contract ?? false }),
-        walletOnWire
+        (wallet) => walletOnWire(null, wallet)
       ),
     "identity.wallets.unlink": ({ merchant_id, wallet_id }) =>
-      Effect.map(wallets.unlink(merchant_id, wallet_id, true), walletOnWire)
+      Effect.map(wallets.unlink(merchant_id, wallet_id, true), (wallet) => walletOnWire(null, wallet))
   })
 })
