@@ -21,7 +21,7 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { maximumEndpoints } from "../../../schemas/Webhook.ts"
 import type { ManagedEndpoint, Repo } from "../repo.ts"
 import { manages } from "../rules.ts"
-import { endpointActOf, type EndpointVerb } from "../rules/EndpointActs.ts"
+import { endpointActOf, type EndpointVerb } from "./EndpointActs.ts"
 
 export interface EndpointContext {
   readonly actors: Actors["Service"]
