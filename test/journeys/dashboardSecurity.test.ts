@@ -28,7 +28,7 @@ const blocks: ReadonlySet<string> = new Set(
   "p h1 h2 h3 td th dt dd li div section main label summary pre option title legend button a".split(" ")
 )
 
-const isIsolated = ({ attributes, name }: Node): boolean => name === "bdi" || name === "pre" || attributes.has("dir")
+const isIsolated = ({ name }: Node): boolean => name === "bdi" || name === "pre"
 
 /** Blocks of a page in which something of ours stands behind a text that turns it around. A tab's title decides nothing. */
 const turned = (node: Node, within: ReadonlyArray<Node> = []): ReadonlyArray<string> => {
