@@ -177,12 +177,14 @@ const maximumAudited = 2_000
  * verified has an entry of its own.
  */
 const auditedSettings = (
-  { branding: { domain_verified_at: _, ...branding }, ...settings }: MerchantSettings
+  { branding, ...settings }: MerchantSettings
 ): Readonly<Record<string, Schema.Json>> =>
   Object.fromEntries(
     [
       ...Object.entries(settings),
-      ...Object.entries(branding).map(([name, value]) => [`branding.${name}`, value] as const)
+      ...Object.entries(Struct.omit(branding, ["domain_verified_at"])).map(([name, value]) =>
+        [`branding.${name}`, value] as const
+      )
     ].map(([name, value]) => [
       name,
       typeof value === "string" && value.length > maximumAudited

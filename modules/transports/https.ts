@@ -6,7 +6,7 @@ import { Clock, Effect, Layer, Schedule, Schema, Scope } from "effect"
 import { createSecureContext, rootCertificates } from "node:tls"
 import type { buildConnector } from "undici"
 import * as Plugin from "../../runtime/Plugin.ts"
-import { PublicWeb, WebReadFailed } from "../../runtime/PublicWeb.ts"
+import { PublicWeb } from "../../runtime/PublicWeb.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { maximumInFlight } from "../../runtime/webhooks/DeliveryRepo.ts"
 import {
@@ -21,6 +21,7 @@ import { checkUrl, egressPolicy, hostOf } from "./https/EgressGuard.ts"
 import { exchange, type ExchangeRequest, type PoolEntry } from "./https/Exchange.ts"
 import { proxyOf, throughProxy } from "./https/Proxy.ts"
 import { makeNameResolver } from "./https/NameResolver.ts"
+import { makeReader } from "./https/PublicPages.ts"
 
 /** Name, TCP, proxy and TLS together. */
 const defaultConnectTimeoutMillis = 5_000
@@ -59,9 +60,6 @@ const Options = Schema.Struct({
    */
   allowSharedAddresses: Schema.optionalKey(Schema.Boolean)
 })
-
-/** A page of strangers, all in all: as {@link PublicWeb} promises. */
-const pageTimeoutMillis = 10_000
 
 /** Loaded with the first delivery: an idle service does without its 10 MB. */
 const loadUndici = Effect.promise(() => import("undici"))
@@ -174,29 +172,13 @@ const make = (options: typeof Options.Type, connectTimeoutMillis: number) =>
       })
     const send = (request: DeliveryRequest) => ask(request.url, request)
 
-    const page = Effect.fnUntraced(function*(url: string) {
-      yield* Effect.mapError(check(url), () => new WebReadFailed({ isRefused: true }))
-      const answer = yield* ask(url, {
-        body: null,
-        headers: { accept: "application/json", "accept-encoding": "identity", "user-agent": "Service-Web/1" },
-        timeoutMillis: pageTimeoutMillis
-      }).pipe(Effect.mapError(() => new WebReadFailed({ isRefused: false })))
-      return { status: answer.status, text: answer.body }
-    })
-    const textRecords = (name: string) =>
-      Effect.filterOrFail(
-        names.textRecords(name),
-        (found) => found !== undefined,
-        () => new WebReadFailed({ isRefused: false })
-      )
-
     yield* Clock.currentTimeMillis.pipe(
       Effect.map((now) => closeWhere(({ usedAt }) => usedAt < now - idlePoolMillis)),
       Effect.repeat(Schedule.spaced(idlePoolMillis)),
       Effect.forkScoped
     )
     if (proxy !== undefined) yield* Effect.logInfo(`webhooks leave through the proxy ${proxy.hostname}:${proxy.port}`)
-    yield* (yield* PublicWeb).register({ page, textRecords })
+    yield* (yield* PublicWeb).register(makeReader({ ask, check, names }))
     yield* webhooks.register({ name: "https", schemes: ["https:", "http:"], check, send })
   })
 

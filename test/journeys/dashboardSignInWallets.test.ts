@@ -20,13 +20,13 @@ it.live(
       const asked = (who: Cookies, address: string) =>
         send(who, "/account", { action: "wallet_nonce", address, chain: "0x2105" }, "mainnet")
       const link = Effect.fnUntraced(function*(who: Cookies, account: PrivateKeyAccount, by = account) {
-        const { json } = yield* asked(who, account.address)
-        const signature = yield* Effect.promise(() => by.signMessage({ message: json.message }))
+        const message: string = JSON.parse((yield* asked(who, account.address)).text).message
+        const signature: string = yield* Effect.promise<string>(() => by.signMessage({ message }))
         // A form sends each line break as two characters.
-        const message = json.message.replaceAll("\n", "\r\n")
+        const sent = message.replaceAll("\n", "\r\n")
         return {
-          answer: yield* send(who, "/account", { action: "link_wallet", message, signature }, "mainnet"),
-          message,
+          answer: yield* send(who, "/account", { action: "link_wallet", message: sent, signature }, "mainnet"),
+          message: sent,
           signature
         }
       })

@@ -77,7 +77,7 @@ export const findingOfPage = (claim: DomainClaim, { status, text }: PublishedPag
 const valueIn = (record: string, name: string): string | undefined =>
   record.split(/[\s;,]+/).find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1)
 
-/** What the TXT records at {@link recordNameOf} say; one of several is enough, so that several merchants have one each. */
+/** What the TXT records at {@link recordNameOf} say. One of several is enough: merchants of one domain have one each. */
 export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<string>): DnsFinding => {
   const found = records
     .filter((record) => valueIn(record, "merchant_id") !== undefined)

@@ -16,13 +16,14 @@ import { MerchantSettings, plugin } from "../../../modules/settings/plugin.ts"
 import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials, type Grant } from "../../../runtime/Http.ts"
 import { type Member, Members } from "../../../runtime/Members.ts"
+import type { PublicWeb } from "../../../runtime/PublicWeb.ts"
 import type { Timers } from "../../../runtime/Timers.ts"
 import { allPermissions, type Role } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 
-export type LimitsServices = Api | Keys | MerchantSettings | SqlClient.SqlClient | Timers
+export type LimitsServices = Api | Keys | MerchantSettings | PublicWeb | SqlClient.SqlClient | Timers
 
 /** Members by merchant, the same for all instances of a test. */
 export type Team = Map<number, ReadonlyArray<Member>>

@@ -113,7 +113,7 @@ const deployment = Effect.gen(function*() {
   /** Pages that are answered when the test says so. */
   const late = new Map<string, Deferred.Deferred<string>>()
   const asked: Array<string> = []
-  yield* Context.get(instance as Context.Context<PublicWeb>, PublicWeb).register({
+  yield* Context.get(instance, PublicWeb).register({
     page: (url) =>
       Effect.suspend(() => {
         asked.push(url)
