@@ -9,15 +9,7 @@ import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Right, Role } from "../../schemas/Roles.ts"
 import type { IssuedChallenge } from "../identity/plugin.ts"
 import type { PageQuery } from "./repo.ts"
-import type {
-  InvitationState,
-  PageChoices,
-  PasskeyState,
-  PersonState,
-  SavedViewState,
-  SessionState,
-  ViewPage
-} from "./rules.ts"
+import type { InvitationState, PageChoices, PasskeyState, PersonState, SessionState } from "./rules.ts"
 import {
   accountOf,
   changePages,
@@ -71,7 +63,6 @@ import {
   signInByRecovery,
   signInByWallet
 } from "./service/SignIn.ts"
-import { type NewView, removeSavedView, saveView } from "./service/SavedViews.ts"
 import { makeTeamContext } from "./service/TeamContext.ts"
 import { registerTextPasskeys } from "./service/TextPasskeys.ts"
 
@@ -194,28 +185,6 @@ export class Team extends Context.Service<Team, {
     caller: Caller,
     call: IdempotentCall<ReadonlyArray<string>>
   ) => Effect.Effect<ReadonlyArray<string>, PublicError>
-  /** Who the caller is; null: nobody was a member yet. */
-  readonly personOf: (caller: Caller) => Effect.Effect<string | null, PublicError>
-  /** Saved views that a person sees: own and shared ones, newest first; `list` null: of all lists. */
-  readonly savedViews: (
-    merchantId: number,
-    person: string | null,
-    list: ViewPage | null,
-    page: Omit<PageQuery, "merchantId">
-  ) => Effect.Effect<{ readonly found: ReadonlyArray<SavedViewState>; readonly hasMore: boolean }>
-  /** Errors: `INVALID_TRANSITION` for one too many. */
-  readonly saveView: (
-    caller: Caller,
-    view: NewView,
-    call: IdempotentCall<SavedViewState>
-  ) => Effect.Effect<SavedViewState, PublicError>
-  /** `mayShare`: whether the caller may remove what everybody has. Errors: `NOT_FOUND`. */
-  readonly removeView: (
-    caller: Caller,
-    mayShare: boolean,
-    id: string,
-    call: IdempotentCall<SavedViewState>
-  ) => Effect.Effect<SavedViewState, PublicError>
   /** A one-time link on the operator's word; `member`: an id or an e-mail address, null: the first owner. */
   readonly loginLink: (merchantId: number, member: string | null) => Effect.Effect<OneTimeLink, PublicError>
 }>()("tillwire/modules/team/Team") {}
@@ -294,10 +263,6 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
       const person = yield* ensurePersonOfCaller(context, caller)
       return yield* makeRecoveryCodes(context, caller.merchantId, person, call)
     }),
-    personOf: (caller) => Effect.map(personOfCaller(context, caller), (person) => person ?? null),
-    savedViews: (merchantId, person, list, page) => repo.viewPage({ ...page, merchantId, person, page: list }),
-    saveView: (caller, view, call) => saveView(context, caller, view, call),
-    removeView: (caller, mayShare, id, call) => removeSavedView(context, caller, mayShare, id, call),
     loginLink: (merchantId, member) => issueLink(context, merchantId, member)
   })
   return Context.make(TeamSessions, sessions).pipe(

@@ -27,7 +27,6 @@ import {
   type Tone
 } from "./Elements.ts"
 import type { OneTimeScreen, Page, Visit } from "./Page.ts"
-import { savedViews, viewActions } from "./SavedViews.ts"
 
 type Endpoint = typeof WebhookEndpoint.Encoded
 type Delivery = typeof WebhookDelivery.Encoded & {
@@ -203,7 +202,7 @@ export const webhook: Page = {
             foreign(endpoint.description)
           ]])
         )
-      }${yield* savedViews(visit, "deliveries")}<form class="filters">${
+      }<form class="filters">${
         select({ name: "status", label: fields.state, options, value: status })
       }<button>${lists.filter}</button></form>
       <div class="cols wide">${
@@ -219,7 +218,6 @@ export const webhook: Page = {
     }
   }),
   actions: {
-    ...viewActions("deliveries"),
     redeliver: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("delivery") ?? "")
       yield* visit.api.send("POST", `/api/v1/webhooks/deliveries/${id}/redeliver`, undefined, sent.get("form_key"))

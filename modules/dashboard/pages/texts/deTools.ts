@@ -107,14 +107,6 @@ export const toolTexts: ToolTexts = {
     means: "Was das bedeutet",
     head: "Neuester Block"
   },
-  views: {
-    title: "Gespeicherte Ansichten",
-    name: "Name dieser Ansicht",
-    share: "Für alle im Shop",
-    save: "Diese Ansicht speichern",
-    remove: "Entfernen",
-    shared: "Geteilt"
-  },
   domain: {
     title: "Domain Ihres Shops",
     text: "Ihre Kunden sehen sie auf der Zahlungsseite mit dem Zeichen ✓, sobald die Domain selbst Sie nennt.",

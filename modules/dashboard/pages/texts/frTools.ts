@@ -111,14 +111,6 @@ export const toolTexts: ToolTexts = {
     means: "Ce que cela signifie",
     head: "Bloc le plus récent"
   },
-  views: {
-    title: "Vues enregistrées",
-    name: "Nom de cette vue",
-    share: "Pour tous ceux de la boutique",
-    save: "Enregistrer cette vue",
-    remove: "Retirer",
-    shared: "Partagée"
-  },
   domain: {
     title: "Domaine de votre boutique",
     text: "Vos clients le voient sur la page de paiement avec le signe ✓ dès que le domaine lui-même vous nomme.",

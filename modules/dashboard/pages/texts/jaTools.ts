@@ -106,14 +106,6 @@ export const toolTexts: ToolTexts = {
     means: "意味",
     head: "最新のブロック"
   },
-  views: {
-    title: "保存したビュー",
-    name: "このビューの名前",
-    share: "ショップの全員に表示",
-    save: "このビューを保存",
-    remove: "削除",
-    shared: "共有"
-  },
   domain: {
     title: "ショップのドメイン",
     text: "ドメイン自体がこのショップを示していると確認できると、支払いページに ✓ 付きで表示されます。",
