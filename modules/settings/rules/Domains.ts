@@ -77,7 +77,7 @@ export const findingOfPage = (claim: DomainClaim, { status, text }: PublishedPag
 const valueIn = (record: string, name: string): string | undefined =>
   record.split(/[\s;,]+/).find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1)
 
-/** What the TXT records at {@link recordNameOf} say. One of several is enough: merchants of one domain have one each. */
+/** What the TXT records at {@link recordNameOf} say. One is enough: merchants of one domain have one each. */
 export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<string>): DnsFinding => {
   const found = records
     .filter((record) => valueIn(record, "merchant_id") !== undefined)
@@ -96,7 +96,7 @@ const isDenied = ({ dns, file }: DomainFindings): boolean =>
   [file, dns].some((finding) => finding === "other_merchant" || finding === "other_host")
 
 /**
- * The state after a check. A domain that names somebody else is verified no longer, at once. One that says nothing keeps
+ * The state after a check. A domain that names somebody else is unverified at once. One that says nothing keeps
  * what it had for {@link graceSeconds}: web servers and name servers fail for a while.
  */
 export const domainAfter = (before: DomainState, findings: DomainFindings, now: number): DomainState => {
