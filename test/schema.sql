@@ -1426,9 +1426,13 @@ CREATE TABLE merchant_settings (
   choices json NOT NULL,
   proposal json,
   due_at bigint,
+  domain_state json,
+  domain_due_at bigint,
   CONSTRAINT merchant_settings_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, environment)
 );
+
+CREATE INDEX merchant_settings_domain_due ON public.merchant_settings USING btree (domain_due_at) WHERE (domain_due_at IS NOT NULL);
 
 CREATE INDEX merchant_settings_due ON public.merchant_settings USING btree (due_at) WHERE (due_at IS NOT NULL);
 

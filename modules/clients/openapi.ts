@@ -6233,6 +6233,41 @@ export interface components {
             wallet_network?: ("ethereum" | "base" | "solana" | "avalanche" | "ton" | "bsc" | "arbitrum" | "optimism" | "cardano" | "sui") | null;
         };
         /**
+         * @description How `branding.domain` is verified, by a file or by a record, and what the last check found.
+         * @example {
+         *       "file_url": "https://shop.example/.well-known/tillwire.json",
+         *       "file": {
+         *         "merchant_id": 42,
+         *         "pay_host": "pay.example"
+         *       },
+         *       "dns_name": "_tillwire.shop.example",
+         *       "dns_value": "merchant_id=42 pay_host=pay.example",
+         *       "checked_at": 1766320498,
+         *       "next_check_at": 1766406898,
+         *       "file_result": "proved",
+         *       "dns_result": "absent"
+         *     }
+         */
+        DomainCheck: {
+            /** @description Where the file is read */
+            file_url: string;
+            /** @description The JSON that it must have; more fields are ignored */
+            file: {
+                merchant_id: number;
+                pay_host: string;
+            };
+            /** @description Where a TXT record is read instead */
+            dns_name: string;
+            /** @description The record that it must have, beside any others */
+            dns_value: string;
+            /** @description Of the last check; null: there was none yet */
+            checked_at: number | null;
+            /** @example 1766320496 */
+            next_check_at: number;
+            file_result: ("proved" | "other_merchant" | "other_host" | "absent" | "unreadable" | "refused" | "unreachable") | null;
+            dns_result: ("proved" | "other_merchant" | "other_host" | "absent" | "unreachable") | null;
+        };
+        /**
          * @example {
          *       "success": true,
          *       "data": {
@@ -8400,8 +8435,10 @@ export interface components {
          *         "family": "evm",
          *         "address": "0x52908400098527886E0F7030069857D2E4169EE7",
          *         "chain_id": null,
+         *         "is_own": true,
          *         "linked_at": 1766320496,
-         *         "last_sign_in_at": 1766320496
+         *         "last_sign_in_at": 1766320496,
+         *         "money_from": 1766406896
          *       }
          *     }
          */
@@ -8456,12 +8493,15 @@ export interface components {
          *         "logo_uri": null,
          *         "accent": "#2a4fd8",
          *         "support_email": null,
+         *         "domain": null,
+         *         "domain_verified_at": null,
          *         "frame_ancestors": [],
          *         "default_locale": "en",
          *         "allow_restart": false,
          *         "show_payee_proof": false
          *       },
-         *       "pending_change": null
+         *       "pending_change": null,
+         *       "domain_check": null
          *     }
          */
         MerchantSettings: {
@@ -8504,6 +8544,7 @@ export interface components {
                 /** @description Colour of buttons and links, `#rrggbb` in lower case; white text on it can be read. */
                 accent: string;
                 support_email: (string & unknown) | null;
+                domain: string | null;
                 /** @description Origins that may show the payment page in a frame, at most 10; none by default. */
                 frame_ancestors: string[];
                 /** @description A language tag (BCP 47), like `en` or `pt-BR`. */
@@ -8512,9 +8553,13 @@ export interface components {
                 allow_restart: boolean;
                 /** @description Whether the payment page shows that an address of a wallet of kind `forwarder` pays to your payee. It names the payee to every payor. */
                 show_payee_proof: boolean;
+                /** @description When `domain` was last found to name you, while it is verified; null: it is not. */
+                domain_verified_at: number | null;
             };
             /** @description Higher limits that do not hold yet; null: none wait. */
             pending_change: components["schemas"]["PendingSettings"] | null;
+            /** @description How `branding.domain` is verified; null: there is none. */
+            domain_check: components["schemas"]["DomainCheck"] | null;
         };
         /**
          * @description What is absent stays, null goes back to the default, branding is changed field by field.
@@ -8546,6 +8591,7 @@ export interface components {
                 logo_uri?: (string & unknown) | null;
                 accent?: string | null;
                 support_email?: (string & unknown) | null;
+                domain?: string | null;
                 frame_ancestors?: string[] | null;
                 default_locale?: string | null;
                 allow_restart?: boolean | null;
@@ -12009,7 +12055,9 @@ export interface components {
          *         "name": "Demo Store",
          *         "logo_uri": null,
          *         "accent": "#2a4fd8",
-         *         "support_email": "help@shop.example"
+         *         "support_email": "help@shop.example",
+         *         "domain": "shop.example",
+         *         "domain_verified_at": 1766320498
          *       },
          *       "payments": []
          *     }
@@ -12056,6 +12104,10 @@ export interface components {
                 logo_uri: string | null;
                 accent: string;
                 support_email: string | null;
+                /** @description The merchant's domain while it is verified; null: it is not, or the merchant has named none */
+                domain: string | null;
+                /** @description When the domain last named the merchant */
+                domain_verified_at: number | null;
             };
             /** @description Newest first, in the order they were recorded */
             payments: {
@@ -12190,9 +12242,16 @@ export interface components {
             address: string;
             /** @description Null for an account held by a key; the chain of an account that is a contract */
             chain_id: string | null;
+            /** @description Whether the caller signs in by it */
+            is_own: boolean;
             /** @example 1766320496 */
             linked_at: number;
             last_sign_in_at: number | null;
+            /**
+             * @description From when on money moves on mainnet by a sign-in with it
+             * @example 1766320496
+             */
+            money_from: number;
         };
         /**
          * @example {
@@ -12206,8 +12265,10 @@ export interface components {
          *             "family": "evm",
          *             "address": "0x52908400098527886E0F7030069857D2E4169EE7",
          *             "chain_id": null,
+         *             "is_own": true,
          *             "linked_at": 1766320496,
-         *             "last_sign_in_at": 1766320496
+         *             "last_sign_in_at": 1766320496,
+         *             "money_from": 1766406896
          *           }
          *         ],
          *         "has_more": false
@@ -14787,8 +14848,10 @@ export interface operations {
                      *             "family": "evm",
                      *             "address": "0x52908400098527886E0F7030069857D2E4169EE7",
                      *             "chain_id": null,
+                     *             "is_own": true,
                      *             "linked_at": 1766320496,
-                     *             "last_sign_in_at": 1766320496
+                     *             "last_sign_in_at": 1766320496,
+                     *             "money_from": 1766406896
                      *           }
                      *         ],
                      *         "has_more": false
@@ -14915,8 +14978,10 @@ export interface operations {
                      *         "family": "evm",
                      *         "address": "0x52908400098527886E0F7030069857D2E4169EE7",
                      *         "chain_id": null,
+                     *         "is_own": true,
                      *         "linked_at": 1766320496,
-                     *         "last_sign_in_at": 1766320496
+                     *         "last_sign_in_at": 1766320496,
+                     *         "money_from": 1766406896
                      *       }
                      *     }
                      */
@@ -15243,8 +15308,10 @@ export interface operations {
                      *         "family": "evm",
                      *         "address": "0x52908400098527886E0F7030069857D2E4169EE7",
                      *         "chain_id": null,
+                     *         "is_own": true,
                      *         "linked_at": 1766320496,
-                     *         "last_sign_in_at": 1766320496
+                     *         "last_sign_in_at": 1766320496,
+                     *         "money_from": 1766406896
                      *       }
                      *     }
                      */
@@ -17618,12 +17685,15 @@ export interface operations {
                      *         "logo_uri": null,
                      *         "accent": "#2a4fd8",
                      *         "support_email": null,
+                     *         "domain": null,
+                     *         "domain_verified_at": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false,
                      *         "show_payee_proof": false
                      *       },
-                     *       "pending_change": null
+                     *       "pending_change": null,
+                     *       "domain_check": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -17737,12 +17807,15 @@ export interface operations {
                      *         "logo_uri": null,
                      *         "accent": "#2a4fd8",
                      *         "support_email": null,
+                     *         "domain": null,
+                     *         "domain_verified_at": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false,
                      *         "show_payee_proof": false
                      *       },
-                     *       "pending_change": null
+                     *       "pending_change": null,
+                     *       "domain_check": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -17879,12 +17952,15 @@ export interface operations {
                      *         "logo_uri": null,
                      *         "accent": "#2a4fd8",
                      *         "support_email": null,
+                     *         "domain": null,
+                     *         "domain_verified_at": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false,
                      *         "show_payee_proof": false
                      *       },
-                     *       "pending_change": null
+                     *       "pending_change": null,
+                     *       "domain_check": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -18048,12 +18124,15 @@ export interface operations {
                      *         "logo_uri": null,
                      *         "accent": "#2a4fd8",
                      *         "support_email": null,
+                     *         "domain": null,
+                     *         "domain_verified_at": null,
                      *         "frame_ancestors": [],
                      *         "default_locale": "en",
                      *         "allow_restart": false,
                      *         "show_payee_proof": false
                      *       },
-                     *       "pending_change": null
+                     *       "pending_change": null,
+                     *       "domain_check": null
                      *     }
                      */
                     "application/json": components["schemas"]["MerchantSettings"];
@@ -22623,7 +22702,9 @@ export interface operations {
                      *         "name": "Demo Store",
                      *         "logo_uri": null,
                      *         "accent": "#2a4fd8",
-                     *         "support_email": "help@shop.example"
+                     *         "support_email": "help@shop.example",
+                     *         "domain": "shop.example",
+                     *         "domain_verified_at": 1766320498
                      *       },
                      *       "payments": []
                      *     }

@@ -1,6 +1,6 @@
 /**
- * Where random tests begin: the same each run, so that a run fails by its code and not by chance. `TEST_SEED=7 npm test`
- * begins elsewhere. Also a setup file of the suites, for the properties of `it.prop`.
+ * Where random tests begin: the same each run, so that a run fails by its code and not by chance, and elsewhere by
+ * `TEST_SEED=7 npm test`. Also a setup file of the suites, for the properties of `it.prop`.
  */
 import { Arbitrary } from "effect"
 

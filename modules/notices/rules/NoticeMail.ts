@@ -3,7 +3,7 @@ import { type NetworkCondition } from "../../../runtime/Chains.ts"
 import type { Language } from "../../../schemas/Languages.ts"
 import { nameInMail } from "../../../schemas/MailText.ts"
 import { signedUsdDecimal } from "../../../schemas/Money.ts"
-import { exceptionNames } from "../../../runtime/pages/ExceptionNames.ts"
+import { exceptionNames } from "../../../schemas/ExceptionNames.ts"
 
 /** Of a subject that a message has one or several of. */
 interface SubjectTexts {

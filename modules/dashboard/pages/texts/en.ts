@@ -1,5 +1,5 @@
 /** English. */
-import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
+import { exceptionNames } from "../../../../schemas/ExceptionNames.ts"
 import { accountTexts } from "./enAccount.ts"
 import { approvalTexts } from "./enApproval.ts"
 import { signingTexts } from "./enSigning.ts"

@@ -1,5 +1,5 @@
 /** French. */
-import { exceptionNames } from "../../../../runtime/pages/ExceptionNames.ts"
+import { exceptionNames } from "../../../../schemas/ExceptionNames.ts"
 import { plural } from "../../../../runtime/pages/Languages.ts"
 import type { Texts } from "../Texts.ts"
 import { accountTexts } from "./frAccount.ts"

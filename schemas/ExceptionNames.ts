@@ -1,6 +1,6 @@
 /** What people are told that a type of exception is, on pages and in messages. Pure. */
-import type { ExceptionType } from "../../schemas/Payment.ts"
-import type { Language } from "../../schemas/Languages.ts"
+import type { ExceptionType } from "./Payment.ts"
+import type { Language } from "./Languages.ts"
 
 export const exceptionNames: Readonly<Record<Language, Readonly<Record<ExceptionType, string>>>> = {
   en: {
