@@ -146,14 +146,17 @@ const openException = Effect.fnUntraced(function*(town: Town) {
   return exception as { readonly id: string }
 })
 
-const linkedWallet = Effect.fnUntraced(function*({ call }: Town) {
+const walletProof = Effect.fnUntraced(function*({ call }: Town) {
   const account = privateKeyToAccount(generatePrivateKey())
   const { message } = yield* made(
     call("jwt", "POST", "/api/v1/auth/wallets/nonce", { address: account.address, network: "base" })
   )
   const signature = yield* Effect.promise(() => account.signMessage({ message }))
-  return yield* call("jwt", "POST", "/api/v1/auth/wallets", { message, signature })
+  return { message: message as string, signature }
 })
+
+const linkedWallet = (town: Town) =>
+  Effect.flatMap(walletProof(town), (proof) => town.call("jwt", "POST", "/api/v1/auth/wallets", proof))
 
 const write = (
   by: Write["by"],
@@ -609,6 +612,7 @@ const forms: Readonly<Record<string, Form | string>> = {
   "wallets approve": ofReal,
   "wallets cancel": ofReal,
   "branding save": form("settings.update merchant_settings", "/branding", { name: "Anew", accent: "#335577" }),
+  "branding save_domain": form("settings.update merchant_settings", "/branding", { domain: "shop.invalid" }),
   "limits save": form("settings.update merchant_settings", "/limits", {
     auto_approve_limit: "123",
     auto_approve_limit_day: "2000",
@@ -627,6 +631,13 @@ const forms: Readonly<Record<string, Form | string>> = {
   "team revoke": form("invitation.revoke team_invitation", "/team", named("invitation", newInvitation)),
   "account add_passkey": theirOwn,
   "account save_pages": form("person.update person", "/account", { language: "es", time_zone: "UTC" }),
+  "account wallet_nonce": questions,
+  "account link_wallet": form("sign_in_wallet.link sign_in_wallet", "/account", walletProof),
+  "account unlink_wallet": form(
+    "sign_in_wallet.unlink sign_in_wallet",
+    "/account",
+    (town) => made(linkedWallet(town))
+  ),
   "account save_notices": theirOwn,
   "account remove_passkey": theirOwn,
   "account end_session": theirOwn,
