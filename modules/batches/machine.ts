@@ -10,7 +10,7 @@
  * only when no export of its part can be executed any more, or when people answer for it: that is what keeps it from
  * being paid twice.
  */
-import { Struct } from "effect"
+import { Equal, Struct } from "effect"
 import type { PayoutFormat } from "../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { expiresAt } from "./machine/Expiry.ts"
@@ -220,7 +220,7 @@ const isNewsOfPart = (before: PartState, after: PartState): boolean =>
 const observePart = (
   batch: BatchState,
   part: PartState,
-  { search }: BatchCommand & { readonly _tag: "Observe" },
+  { hint = part.hint, search }: BatchCommand & { readonly _tag: "Observe" },
   now: number
 ): BatchDecision => {
   const observed = observe(batch.kind, part, linesOf(batch, part.part), search)
@@ -244,7 +244,9 @@ const observePart = (
     const next = byLine.get(line.line)
     return next === undefined || isSameLine(line, next) ? line : next
   })
-  const parts = withPart(batch, { ...nextPart, checkAt: partCheck(nextPart, lines, now) })
+  // A report that came during the search is still to be looked at.
+  const checkAt = hint === part.hint ? partCheck(nextPart, lines, now) : part.checkAt
+  const parts = withPart(batch, { ...nextPart, checkAt })
   const next = change(batch, { parts, lines }, now)
   const isNews = lines.some((line, place) => line !== batch.lines[place]) || isNewsOfPart(part, nextPart)
   return {
@@ -282,6 +284,19 @@ const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number)
   }
   return onlyNext(change(batch, { parts: withPart(batch, { ...part, hint: txHash, checkAt: now }) }, now))
 }
+
+/** The batch without what a report of a transaction changes. */
+const withoutReports = (batch: BatchState): BatchState => ({
+  ...batch,
+  version: 0,
+  updatedAt: 0,
+  dueAt: null,
+  parts: batch.parts.map((part) => ({ ...part, hint: null, checkAt: null }))
+})
+
+/** Whether nothing but reports of transactions came to a batch: what was found for it meanwhile holds as it did. */
+export const isOnlyReported = (before: BatchState, after: BatchState): boolean =>
+  Equal.equals(withoutReports(before), withoutReports(after))
 
 /**
  * Applies one command. `next` is the batch itself where it changes nothing; a change raises its version by one. A look

@@ -131,8 +131,13 @@ export type BatchCommand =
     readonly statement: ReleaseStatement
     readonly required: number
   }
-  /** What the chain has of a part. */
-  | { readonly _tag: "Observe"; readonly part: number; readonly search: PayoutSearch }
+  /** What the chain has of a part. `hint`: the report that the search went by; absent: the part's own. */
+  | {
+    readonly _tag: "Observe"
+    readonly part: number
+    readonly search: PayoutSearch
+    readonly hint?: string | null
+  }
 
 /** A transfer that fits a line which another one pays already, or that is not what was signed. */
 export interface UnexpectedTransfer {

@@ -1,8 +1,9 @@
 /** Looks at the chain for parts that wallets were given, and stores what became of them. */
 import { Cause, Effect } from "effect"
 import { decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
+import type { PayoutSearch } from "../../../runtime/Payouts.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
-import { type BatchState, decide, dueParts, type FinalLine, type PartState } from "../machine.ts"
+import { type BatchState, decide, dueParts, type FinalLine, isOnlyReported, type PartState } from "../machine.ts"
 import { batchWrite, type DueBatch, lineWrite } from "../repo.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
@@ -91,28 +92,47 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
   })
 })
 
-/** One look at the chain for a part. Answers the batch as it is stored then. */
-export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, part: PartState) {
-  const { clock, repo } = services
-  const { environment, merchantId } = before
-  if (part.export === null) return before
-  const found = yield* searchPart(services, before, part)
-  const now = yield* clock.nowSeconds(merchantId, environment)
-  const search = yield* ownSearch(services, before, part, found, now)
-  const first = decide(before, { _tag: "Observe", part: part.part, search }, now)
+/** Stores what a look found for a part as it was when the look began. Answers the batch as it is stored then. */
+const storeSearch = Effect.fnUntraced(function*(
+  services: BatchServices,
+  before: BatchState,
+  { hint, part }: PartState,
+  search: PayoutSearch,
+  now: number
+) {
+  const observe = { _tag: "Observe", part, search, hint } as const
+  const first = decide(before, observe, now)
   if (isPublicError(first)) return yield* first
   // First of all: what cannot be stored of the lines holds up no alarm.
   const batch = yield* storeUnexpected(services, before, first)
-  const decision = batch === before ? first : decide(batch, { _tag: "Observe", part: part.part, search }, now)
+  const decision = batch === before ? first : decide(batch, observe, now)
   if (isPublicError(decision)) return yield* decision
   for (const each of decision.finalLines) yield* storeFinalLine(services, batch, each)
   // Their rows are stored: what is left to store is read anew, so that no line is written over.
-  const current = decision.finalLines.length === 0 ? batch : yield* repo.find(merchantId, batch.id)
+  const current = decision.finalLines.length === 0 ? batch : yield* services.repo.find(before.merchantId, batch.id)
   if (current === null) return yield* publicError("BATCH_NOT_FOUND")
-  const rest = decide(current, { _tag: "Observe", part: part.part, search }, now)
+  const rest = decide(current, observe, now)
   if (isPublicError(rest)) return yield* rest
   yield* store(services, current, rest.next)
   return rest.next
+})
+
+/** One look at the chain for a part. Answers the batch as it is stored then. */
+export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, part: PartState) {
+  if (part.export === null) return before
+  const found = yield* searchPart(services, before, part)
+  const now = yield* services.clock.nowSeconds(before.merchantId, before.environment)
+  const search = yield* ownSearch(services, before, part, found, now)
+  // A look takes as long as the nodes do. Reports that come meanwhile must not undo it: whoever sends them without end
+  // would hold up the alarm about what was paid twice.
+  return yield* storeSearch(services, before, part, search, now).pipe(
+    Effect.catchTag("Conflict", (conflict) =>
+      Effect.gen(function*() {
+        const stored = yield* services.repo.find(before.merchantId, before.id)
+        if (stored === null || !isOnlyReported(before, stored)) return yield* conflict
+        return yield* storeSearch(services, stored, part, search, now)
+      }))
+  )
 })
 
 /** So that it is tried again after a pause, and others in the meantime. */
@@ -142,7 +162,7 @@ const look = (services: BatchServices, contradictions: Contradictions, batch: Du
     if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1
   }).pipe(
-    // Each report of a transaction changes the batch, and makes it due at once: what this look found is decided anew.
+    // Somebody else has looked, or changed more of it than a report does.
     decideAnew(),
     Effect.tap(contradictions.record(batch, null)),
     Effect.catchCause((cause) =>

@@ -6,8 +6,9 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { DriverError } from "../../../runtime/Chains.ts"
+import { Conflict, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutSearch } from "../../../runtime/Payouts.ts"
-import { after, approval, batchOf, exportOf } from "./MachineBatches.ts"
+import { after, approval, batchOf, exportOf, transferTo } from "./MachineBatches.ts"
 import type { BatchState } from "../../../modules/batches/machine.ts"
 import type { BatchServices } from "../../../modules/batches/service/BatchServices.ts"
 import { makeContradictions } from "../../../modules/batches/service/Contradictions.ts"
@@ -72,4 +73,46 @@ it.effect("a batch that endpoints contradict each other about waits, and health 
     assert.lengthOf(yield* found, 1)
     assert.deepStrictEqual(yield* found, [])
     assert.deepStrictEqual(commits, [], "nothing was found")
+  }))
+
+it.effect("reports without end, one during every look, hold up neither what a look finds nor a look for the last one", () =>
+  Effect.gen(function*() {
+    const ready = after(batchOf(2), { _tag: "Approve", approval: approval("ada") })
+    let stored = after(ready, { _tag: "Export", part: 1, export: exportOf("csv", 300, 1n) })
+    const hints: Array<string | null> = []
+    const rows: Array<Write["row"]> = []
+    const services = {
+      repo: {
+        due: () => Effect.succeed([stored]),
+        find: () => Effect.sync(() => stored),
+        nextDue: Effect.succeed(null),
+        proofs: () => Effect.succeed([]),
+        openOf: () => Effect.succeed([])
+      },
+      clock: { nowSeconds: () => Effect.succeed(10) },
+      chains: {
+        driver: () => ({
+          payouts: {
+            search: ({ hint }: { readonly hint: string | null }) =>
+              Effect.sync((): PayoutSearch => {
+                hints.push(hint)
+                stored = after(stored, { _tag: "Hint", part: 1, txHash: `0xb${hints.length}` }, 10)
+                return { executions: [transferTo(stored, 0, false)], searchedTo: 9n, isOver: false }
+              })
+          }
+        })
+      },
+      refunds: { findAll: () => Effect.succeed([]) },
+      commit: {
+        append: ({ writes }: { readonly writes: ReadonlyArray<Write> }) =>
+          writes[0]!.row["version"] === stored.version + 1
+            ? Effect.sync(() => void rows.push(...writes.map(({ row }) => row)))
+            : Effect.fail(new Conflict({ table: "batches" }))
+      }
+    } as unknown as BatchServices
+    yield* batchTimer(services, makeContradictions()).run(0, 10)
+    const [batch, line] = rows
+    assert.deepStrictEqual([line?.["line"], line?.["status"]], [1, "seen"])
+    assert.deepStrictEqual(hints, [null], "one search was enough")
+    assert.strictEqual(batch?.["due_at"], 10, "the report is looked at next")
   }))
