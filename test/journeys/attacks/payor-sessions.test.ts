@@ -112,7 +112,8 @@ const allowed: Readonly<Record<string, string>> = {
   "session-details": `invoice_id invoice_status amount amount_decimal ${remainingKeys} currency amount_usd
     amount_remaining_usd description invoice_title invoice_footer expires_at remaining_time merchant_name merchant_email
     network_environment payment_return_url locked_network locked_token_id locked_payment_address branding
-    branding.name branding.logo_uri branding.accent branding.support_email payments
+    branding.name branding.logo_uri branding.accent branding.support_email branding.domain branding.domain_verified_at
+    payments
     ${paymentKeys.split(/\s+/).map((key) => `payments.${key}`).join(" ")}`,
   "available-tokens":
     `id token_symbol token_name token_type network token_decimals token_address requires_memo photo_uri
