@@ -20,7 +20,7 @@ export class WebReadFailed extends Schema.TaggedError<WebReadFailed>()("WebReadF
 }) {}
 
 export interface WebReader {
-  /** Asks for an https page, for at most 10 s. */
+  /** Asks for an https page, for at most 12 s: 2 for the name, 10 for the page. */
   readonly page: (url: string) => Effect.Effect<PublishedPage, WebReadFailed>
   /** The TXT records of a name, at most 50, each cut after 512 characters; empty: it has none. For at most 5 s. */
   readonly textRecords: (name: string) => Effect.Effect<ReadonlyArray<string>, WebReadFailed>

@@ -100,10 +100,10 @@ export const HttpsOrigin = Schema.String.annotate({
   )
 )
 
-const domainPattern = /^(?=.{4,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/
+const domainPattern = /^(?=.{4,243}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/
 
 /**
- * A host name of the public DNS, in lower case. Letters beyond ASCII are written as `xn--…` and shown so: two names that
+ * A host name of the public DNS, in lower case, with room for `_tillwire.` before it (253, RFC 1035, 2.3.4). Letters beyond ASCII are written as `xn--…` and shown so: two names that
  * look alike to a reader do not look alike then.
  */
 export const DomainName = Schema.String.check(
@@ -112,7 +112,7 @@ export const DomainName = Schema.String.check(
     "Expected a host name like shop.example: lower case, no https://, no port, no path, other letters as xn--…"
   )
 ).annotate({
-  description: "A host name, lower case, at most 253 characters; letters beyond ASCII as `xn--…`.",
+  description: "A host name, lower case, at most 243 characters; letters beyond ASCII as `xn--…`.",
   format: "hostname"
 })
 

@@ -231,7 +231,7 @@ const observePart = (
   const nextPart: PartState = {
     ...part,
     status: observed.status,
-    searchedTo: search.searchedTo,
+    searchedTo: observed.searchedTo,
     txHash: observed.txHash,
     fee: observed.fee,
     unexpected: observed.unexpected.filter(({ isFinal }) => !isFinal).map(({ transfer: { index }, txHash }) => ({
@@ -244,9 +244,14 @@ const observePart = (
     const next = byLine.get(line.line)
     return next === undefined || isSameLine(line, next) ? line : next
   })
-  // A report that came during the search is still to be looked at.
-  const checkAt = hint === part.hint ? partCheck(nextPart, lines, now) : part.checkAt
-  const parts = withPart(batch, { ...nextPart, checkAt })
+  // A report that came during the search is still to be looked at, unless it would have been refused a moment later.
+  const isHintNeeded = lines.some((line) => line.part === part.part && line.status === "seen" && line.txHash === hint)
+  const parts = withPart(
+    batch,
+    hint === part.hint || isHintNeeded
+      ? { ...nextPart, hint, checkAt: partCheck(nextPart, lines, now) }
+      : { ...nextPart, checkAt: part.checkAt }
+  )
   const next = change(batch, { parts, lines }, now)
   const isNews = lines.some((line, place) => line !== batch.lines[place]) || isNewsOfPart(part, nextPart)
   return {
@@ -277,8 +282,9 @@ const hintAt = (batch: BatchState, part: PartState, txHash: string, now: number)
   if (!part.isWatched || hint === txHash) return onlyNext(batch)
   if (linesOf(batch, part.part).some((line) => line.status === "seen" && line.txHash === hint)) {
     return publicError("INVALID_TRANSITION", {
-      message: "The transaction that was reported for this part is on the network and not final: report the next one " +
-        "when its line is paid",
+      message:
+        "The transaction that was reported for this part is on the network, and its line is not decided: report " +
+        "the next one when the line is no longer seen",
       details: { tx_hash: hint }
     })
   }
@@ -291,7 +297,9 @@ const withoutReports = (batch: BatchState): BatchState => ({
   version: 0,
   updatedAt: 0,
   dueAt: null,
-  parts: batch.parts.map((part) => ({ ...part, hint: null, checkAt: null }))
+  parts: batch.parts.map((part) => ({ ...part, hint: null, checkAt: null })),
+  // A line that was stored has a version more than the look that found it.
+  lines: batch.lines.map((line) => ({ ...line, version: 0 }))
 })
 
 /** Whether nothing but reports of transactions came to a batch: what was found for it meanwhile holds as it did. */

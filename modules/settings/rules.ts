@@ -165,7 +165,10 @@ export const domainAfterChange = (
 ): DomainState | null => {
   const name = after.branding?.domain
   if (name == null) return null
-  if (name !== before.branding?.domain) return domainToCheck(null, now)
+  if (name !== before.branding?.domain) {
+    const { dueAt } = domainToCheck(domain, now)
+    return { ...domainToCheck(null, now), dueAt }
+  }
   return change.branding?.domain === name ? domainToCheck(domain, now) : domain
 }
 

@@ -61,6 +61,12 @@ it.live(
 
         yield* sign("changed_destination")
         assert.deepStrictEqual(yield* state, ["open", "seen", ["pending", "paid", "paid"]])
+        // Looks that no longer reach back to it must not forget that somebody has executed it.
+        for (let turn = 0; turn < 3; turn++) {
+          yield* mine(context, 20)
+          yield* look(context)
+          assert.deepStrictEqual(yield* state, ["open", "seen", ["pending", "paid", "paid"]])
+        }
         const { refundId } = shop.obligations[0]!
         const retried = yield* write(context, `/api/v1/refunds/${refundId}/retry`, {}, "person")
         assert.strictEqual(retried.json.error.code, "REFUND_IN_BATCH", "or another batch would pay it as well")

@@ -14,6 +14,7 @@ const separateFormats: ReadonlySet<PayoutFormat> = new Set(["csv", "ton"])
  */
 const repeatableFormats: ReadonlySet<PayoutFormat> = new Set(["solana", "ton"])
 
+/** Whether another execution may follow one of the same export. */
 const mayRepeat = (part: PartState, { isOver }: PayoutSearch): boolean =>
   !isOver && part.export !== null && repeatableFormats.has(part.export.format)
 
@@ -27,6 +28,8 @@ const keyOf = ({ execution, transfer }: Sighting): string => `${execution.txHash
 /** What became of a part, as far as the chain has it. */
 export interface Observation {
   readonly status: BatchPartStatus
+  /** From where the next search goes on. */
+  readonly searchedTo: bigint | null
   readonly txHash: string | null
   readonly fee: PartState["fee"]
   readonly isWatched: boolean
@@ -215,6 +218,8 @@ export const observe = (
   return {
     ...observed,
     status,
+    // What was changed before it was signed decides only when the export is over, so that look must find it once more.
+    searchedTo: mayRepeat(part, search) ? part.searchedTo : search.searchedTo,
     txHash: first?.txHash ?? (status === "paid" || status === "mismatch" ? part.txHash : null),
     fee: first?.fee ?? part.fee,
     // A collect is over with its lines: anybody may repeat it, and nothing comes of that.

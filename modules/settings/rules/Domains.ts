@@ -17,6 +17,8 @@ export interface DomainClaim {
 export interface DomainState {
   /** Of the last check that proved it, while it is verified: epoch seconds. */
   readonly verifiedAt: number | null
+  /** Which way proved it then. */
+  readonly provedBy: "file" | "dns" | null
   readonly checkedAt: number | null
   /** Checks in a row that proved nothing. */
   readonly failures: number
@@ -88,12 +90,16 @@ export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<stri
 /** A domain that was just named, or named again: it is checked at once, but not more than once a minute. */
 export const domainToCheck = (before: DomainState | null, now: number): DomainState =>
   before === null
-    ? { verifiedAt: null, checkedAt: null, failures: 0, file: null, dns: null, dueAt: now }
+    ? { verifiedAt: null, provedBy: null, checkedAt: null, failures: 0, file: null, dns: null, dueAt: now }
     : { ...before, failures: 0, dueAt: Math.max(now, (before.checkedAt ?? 0) + leastSeconds) }
 
-/** Whether the domain itself says that it is somebody else's. */
-const isDenied = ({ dns, file }: DomainFindings): boolean =>
-  [file, dns].some((finding) => finding === "other_merchant" || finding === "other_host")
+/**
+ * Whether the domain itself says that it is somebody else's. Merchants of one domain may prove it each in their way:
+ * while the way that proved it does not answer, the other denies nothing.
+ */
+const isDenied = ({ provedBy }: DomainState, findings: DomainFindings): boolean =>
+  (provedBy === null || findings[provedBy] !== "unreachable")
+  && [findings.file, findings.dns].some((finding) => finding === "other_merchant" || finding === "other_host")
 
 /**
  * The state after a check. A domain that names somebody else is unverified at once. One that says nothing keeps
@@ -102,9 +108,10 @@ const isDenied = ({ dns, file }: DomainFindings): boolean =>
 export const domainAfter = (before: DomainState, findings: DomainFindings, now: number): DomainState => {
   const checked = { ...before, ...findings, checkedAt: now }
   if (findings.file === "proved" || findings.dns === "proved") {
-    return { ...checked, verifiedAt: now, failures: 0, dueAt: now + usualSeconds }
+    const provedBy = findings.file === "proved" ? "file" : "dns"
+    return { ...checked, verifiedAt: now, provedBy, failures: 0, dueAt: now + usualSeconds }
   }
-  const endsAt = before.verifiedAt === null || isDenied(findings) ? now : before.verifiedAt + graceSeconds
+  const endsAt = before.verifiedAt === null || isDenied(before, findings) ? now : before.verifiedAt + graceSeconds
   const next = now + (retrySeconds[before.failures] ?? usualSeconds)
   return {
     ...checked,

@@ -235,6 +235,12 @@ export const checkUrl = (text: string, policy: EgressPolicy): UrlCheck => {
     : { _tag: "Allowed", url, local: false }
 }
 
+/** Whether a name, without a dot at its end, is one of the public DNS. */
+export const isPublicName = (name: string): boolean => {
+  const labels = name.split(".")
+  return labels.length >= 2 && !localSuffixes.includes(labels.at(-1)!) && !labels.includes("")
+}
+
 const hostReason = (text: string, url: URL): string | undefined => {
   const host = url.hostname
   const bare = host.startsWith("[") ? host.slice(1, -1) : host
@@ -242,11 +248,7 @@ const hostReason = (text: string, url: URL): string | undefined => {
     const hostText = /^https:\/\/([^/?:]+|\[[^\]]*\])/i.exec(text)?.[1]?.toLowerCase()
     return isPublicAddress(bare) && (isIP(bare) === 6 || hostText === host) ? undefined : "The address is not public"
   }
-  const labels = withoutDot(host).split(".")
-  if (labels.length < 2 || localSuffixes.includes(labels.at(-1)!) || labels.includes("")) {
-    return "The host is not a public name"
-  }
-  return undefined
+  return isPublicName(withoutDot(host)) ? undefined : "The host is not a public name"
 }
 
 const portReason = (url: URL): string | undefined => {

@@ -2,10 +2,11 @@
 import { Effect } from "effect"
 import { type WebReader, WebReadFailed } from "../../../runtime/PublicWeb.ts"
 import type { DeliveryAnswer, TransportFailed, UrlRefused } from "../../../runtime/Webhooks.ts"
+import { isPublicName } from "./EgressGuard.ts"
 import type { ExchangeRequest } from "./Exchange.ts"
 import type { NameResolver } from "./NameResolver.ts"
 
-/** A page of strangers, all in all: as `PublicWeb` promises. */
+/** A page of strangers, once its name is known: as `PublicWeb` promises. */
 const pageTimeoutMillis = 10_000
 
 const headers = { accept: "application/json", "accept-encoding": "identity", "user-agent": "Service-Web/1" }
@@ -24,9 +25,11 @@ export const makeReader = ({ ask, check, names }: {
     return { status, text: body }
   }),
   textRecords: (name) =>
-    Effect.filterOrFail(
-      names.textRecords(name),
-      (found) => found !== undefined,
-      () => new WebReadFailed({ isRefused: false })
-    )
+    isPublicName(name)
+      ? Effect.filterOrFail(
+        names.textRecords(name),
+        (found) => found !== undefined,
+        () => new WebReadFailed({ isRefused: false })
+      )
+      : Effect.fail(new WebReadFailed({ isRefused: true }))
 })

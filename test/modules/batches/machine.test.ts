@@ -267,6 +267,8 @@ describe("a part", () => {
       }
       const elsewhere = changed({ destination: "0xthief", line: null })
       const one = observed(batch, [elsewhere], false)
+      const searchedTo = (state: BatchState) => state.parts[0]!.searchedTo
+      assert.strictEqual(searchedTo(one.next), searchedTo(batch), "the look that decides must find it once more")
       assert.deepStrictEqual([one.found, one.given], [[["pending", "paid"], "seen", "open"], ["2 paid"]])
       assert.deepStrictEqual(one.told, ["payout_mismatch 1 0xchanged"])
       const never = observed(one.next, [elsewhere], true)
@@ -313,6 +315,14 @@ describe("a transaction that somebody reports", () => {
     assert.strictEqual(after(see(seen, true), tell("0xa1")).parts[0]!.hint, "0xa1")
     // What is found without a report is found again.
     assert.strictEqual(after(see(out, false), tell("0xa1")).parts[0]!.hint, "0xa1")
+    // What came while the chain was searched by another report, and would have been refused a moment later.
+    const late = after(after(told, tell("0xa1")), {
+      _tag: "Observe",
+      part: 1,
+      hint: "0xa0",
+      search: { executions: [transferTo(told, 0, false)], searchedTo: 1n, isOver: false }
+    })
+    assert.deepStrictEqual([late.parts[0]!.hint, late.lines[0]!.txHash], ["0xa0", "0xa0"])
   })
 })
 

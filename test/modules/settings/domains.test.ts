@@ -85,6 +85,13 @@ describe("a verified domain", () => {
     assert.isNull(after(verified, "absent", 1_100, "other_merchant").verifiedAt)
   })
 
+  it("stays so while the way that proved it does not answer, whomever the other way names", () => {
+    const byRecord = after(verified, "other_merchant", 1_100, "proved")
+    assert.strictEqual(after(byRecord, "other_merchant", 1_200, "unreachable").verifiedAt, 1_100)
+    assert.isNull(after(byRecord, "other_merchant", 1_200, "absent").verifiedAt)
+    assert.isNull(after(verified, "other_merchant", 1_200, "unreachable").verifiedAt)
+  })
+
   it("stays so for three days while it says nothing, and not a second longer", () => {
     let [state, now] = [verified, verified.dueAt]
     const times: Array<number> = []
