@@ -143,7 +143,7 @@ layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 second
       const { url } = yield* reachScreen.choose
       const first = yield* visit(url)
       const html = yield* Effect.promise(async () => (await first.context.request.get(first.page.url())).text())
-      const pieces = html.split(/(?=<p class="(?:who|due)">|<span class="order">|<main)/)
+      const pieces = html.split(/(?=<div class="who">|<p class="due">|<span class="order">|<main)/)
       for (const width of [390, 1280]) {
         const { page } = yield* openPage(yield* watching(width))
         const { asked, port } = yield* byHand

@@ -131,7 +131,8 @@ input,select{background:var(--field);border:1px solid var(--edge);inline-size:10
 ::placeholder{color:var(--soft);opacity:1}
 details{border:1px dashed var(--edge);border-radius:.9rem;padding-inline:.9rem}
 summary{padding-block:.6rem;font-weight:700;cursor:pointer}
-.trust{border:0;padding:0;color:var(--soft);font-size:.8125rem}
+.trust{border:0;padding:0;color:var(--soft);font-size:.8125rem;overflow-wrap:anywhere}
+.trust summary::before{content:"✓ "/""}
 .trust summary{display:inline-block;padding-block:.15rem;color:var(--good);font-size:.9375rem;
   text-decoration:underline dotted}
 .box{border-style:solid;border-color:var(--line);background:var(--field)}

@@ -17,9 +17,9 @@ export const trustLine = (
   texts: Texts
 ): Html | null => {
   if (domain !== null && at !== null) {
-    return html`<details class="trust"><summary><span aria-hidden="true">✓ </span><span class="visually-hidden">${texts.domainVerified} </span><bdi dir="ltr">${domain}</bdi></summary>${
+    return html`<details class="trust"><summary><span class="visually-hidden">${texts.domainVerified} </span><bdi dir="ltr">${domain}</bdi></summary><p>${
       texts.domainChecked(isolate(texts, domain), isolate(texts, moment(texts.locale, at)))
-    }</details>`
+    }</p></details>`
   }
   const host = hostOf(payment_return_url)
   return host === null ? null : html`<span class="order">${texts.returnsTo(isolate(texts, host))}</span>`
