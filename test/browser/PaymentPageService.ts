@@ -182,10 +182,14 @@ export class PaymentPageService extends Context.Service<PaymentPageService, {
         const token = tokens.find(({ token_symbol }: any) => token_symbol === symbol)
         assert.isDefined(token, `${symbol} is offered on ${network}`)
         const body = { network, token_id: token.id }
-        // A service that has just begun to follow a mainnet gives out no address before it has read it up to its end.
+        // A service that has just begun to follow a mainnet gives out no address before it has read it up to its end,
+        // and none where no block has come for long.
         const given = yield* until(
           "an address is given",
-          running.service.call("/api/v1/payments/payment-addresses", { headers: session, body }),
+          Effect.tap(
+            running.service.call("/api/v1/payments/payment-addresses", { headers: session, body }),
+            ({ status }) => status === 503 ? mainNode.mine(1) : Effect.void
+          ),
           ({ status }) => status !== 503
         )
         return assertStatus(200, given)
