@@ -35,7 +35,7 @@ export class PublicWeb extends Context.Service<PublicWeb, {
   readonly textRecords: WebReader["textRecords"]
 }>()("tillwire/runtime/PublicWeb") {}
 
-const nobody = Effect.fail(new WebReadFailed({ isRefused: false }))
+const noReader = Effect.fail(new WebReadFailed({ isRefused: false }))
 
 export const layer: Layer.Layer<PublicWeb> = Layer.sync(PublicWeb, () => {
   const { current, register } = Registry.single<WebReader>(
@@ -44,7 +44,7 @@ export const layer: Layer.Layer<PublicWeb> = Layer.sync(PublicWeb, () => {
   return PublicWeb.of({
     register,
     isAvailable: () => current() !== undefined,
-    page: (url) => current()?.page(url) ?? nobody,
-    textRecords: (name) => current()?.textRecords(name) ?? nobody
+    page: (url) => current()?.page(url) ?? noReader,
+    textRecords: (name) => current()?.textRecords(name) ?? noReader
   })
 })

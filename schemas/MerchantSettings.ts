@@ -179,19 +179,19 @@ export const PendingSettings = Schema.Struct({
 })
 
 /** What a domain says of a merchant. `proved`: it names this merchant, and this payment page. */
-const named = ["proved", "other_merchant", "other_host"] as const
+const verdicts = ["proved", "other_merchant", "other_host"] as const
 
 /** What is at the address of the file. */
-export const FileFinding = Schema.Literals([...named, "absent", "unreadable", "refused", "unreachable"]).annotate({
+export const FileFinding = Schema.Literals([...verdicts, "absent", "unreadable", "refused", "unreachable"]).annotate({
   description:
     "`proved`: the file names you. `other_merchant`, `other_host`: it names another merchant, or another payment page. " +
     "`absent`: the answer was not 200; no redirect is followed. `unreadable`: it is no such JSON, or longer than 4 KiB. " +
-    "`refused`: the address is not public, or this service's own. `unreachable`: no answer over https in 10 seconds."
+    "`refused`: the address is not public, or this service's own. `unreachable`: no answer over https in 12 seconds."
 })
 export type FileFinding = typeof FileFinding.Type
 
 /** What the records of the DNS say. */
-export const DnsFinding = Schema.Literals([...named, "absent", "unreachable"]).annotate({
+export const DnsFinding = Schema.Literals([...verdicts, "absent", "unreachable"]).annotate({
   description:
     "`proved`: a TXT record names you. `other_merchant`, `other_host`: they name another merchant, or another payment " +
     "page. `absent`: there is none. `unreachable`: no name server answered in 5 seconds."

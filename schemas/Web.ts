@@ -103,8 +103,9 @@ export const HttpsOrigin = Schema.String.annotate({
 const domainPattern = /^(?=.{4,243}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/
 
 /**
- * A host name of the public DNS, in lower case, with room for `_tillwire.` before it (253, RFC 1035, 2.3.4). Letters beyond ASCII are written as `xn--…` and shown so: two names that
- * look alike to a reader do not look alike then.
+ * A host name of the public DNS, in lower case: at most 243 characters, so that `_tillwire.` fits before it (253 in all,
+ * RFC 1035, 2.3.4). Letters beyond ASCII are written as `xn--…` and shown so: two names that look alike to a reader do
+ * not look alike then.
  */
 export const DomainName = Schema.String.check(
   Schema.makeFilter((text: string) =>

@@ -28,7 +28,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
   const [page, totals] = [makePage(sql, conditions), makeTotals(sql, conditions)]
   const { paymentJson } = makeColumns(sql)
   /** A page, on each of its rows how many there are in all, and the newest payments of each; one row where it is empty. */
-  const listed = (filter: InvoiceFilter, request: InvoicePage, payments: number) => {
+  const pageWithTotal = (filter: InvoiceFilter, request: InvoicePage, payments: number) => {
     const newest = payments === 0 ?
       sql`` :
       sql`, (SELECT coalesce(json_agg(${paymentJson} ORDER BY p.ordinal DESC), '[]')
@@ -39,7 +39,7 @@ export const makeStatements = (sql: SqlClient.SqlClient) => {
       ) t LEFT JOIN (${page(filter, request)}) i ON true
       ORDER BY i.id ${sql.literal(request._tag === "Newer" ? "ASC" : "DESC")}`
   }
-  return { page, totals, listed }
+  return { page, totals, pageWithTotal }
 }
 
 /** Repository over one SqlClient; a failing statement is a defect, an unreachable database included. */
@@ -90,15 +90,12 @@ export const makeRepo = Effect.gen(function*() {
   /** Count and amounts of what a filter selects, by status, as of one moment; a status without any is not there. */
   const totals = (filter: InvoiceFilter) => statements.totals(filter).pipe(Effect.orDie, Effect.map(totalsOf))
 
-  const count = (filter: InvoiceFilter) =>
-    Effect.map(totals(filter), (byStatus) => [...byStatus.values()].reduce((sum, total) => sum + total.count, 0))
-
   /**
    * A page, how many there are in all, and the newest payments of each invoice, newest first and at most so many: one
    * statement, so of one moment.
    */
   const listWithTotal = (filter: InvoiceFilter, page: InvoicePage, payments: number) =>
-    statements.listed(filter, page, payments).pipe(
+    statements.pageWithTotal(filter, page, payments).pipe(
       Effect.orDie,
       Effect.map((rows) => {
         const found = rows.filter(({ id }) => id !== null)
@@ -139,7 +136,6 @@ export const makeRepo = Effect.gen(function*() {
     get,
     list,
     totals,
-    count,
     listWithTotal,
     nextDue,
     due,

@@ -51,7 +51,7 @@ export const make = Effect.gen(function*() {
    * Rows of `sums`, by point; of customers, those who paid most in the whole span. The sums of each piece
    * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
    */
-  const readOne = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
+  const readStatement = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
     const ofMerchant = sql`merchant_id = ${merchantId} AND environment = ${environment}
       ${commerceOnly ? sql`AND starts_with(key, 'commerce:')` : sql``}`
     const ofPoints = sql`SELECT p.point, s.sum, r.key, sum(r.count)::bigint AS count, sum(r.amount)::bigint AS amount,
@@ -83,11 +83,11 @@ export const make = Effect.gen(function*() {
   }
 
   /** Questions that are asked at the same moment, as by a page of several figures, are one statement. */
-  const together = RequestResolver.makeGrouped<SumsRequest, string>({
+  const sumsOfQuestions = RequestResolver.makeGrouped<SumsRequest, string>({
     key: ({ request }) => batchKeyOf(request.query),
     resolver: (entries) =>
       Effect.map(
-        readOne({ ...entries[0].request.query, points: entries.flatMap(({ request }) => request.query.points) }),
+        readStatement({ ...entries[0].request.query, points: entries.flatMap(({ request }) => request.query.points) }),
         (rows) => {
           let first = 0
           for (const entry of entries) {
@@ -101,7 +101,7 @@ export const make = Effect.gen(function*() {
   })
 
   const read = (query: SumsQuery): Effect.Effect<ReadonlyArray<Sum>> =>
-    query.byCustomer ? readOne(query) : Effect.request(new SumsRequest({ query }), together)
+    query.byCustomer ? readStatement(query) : Effect.request(new SumsRequest({ query }), sumsOfQuestions)
 
   return { read }
 })

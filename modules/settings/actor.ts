@@ -31,7 +31,7 @@ import {
 } from "./actor/Changes.ts"
 import { registerDomainChecks } from "./actor/Domains.ts"
 import { makeRepo } from "./repo.ts"
-import { invoiceSettingsOf, settingsObject } from "./rules.ts"
+import { type ChoicesState, invoiceSettingsOf, settingsObject } from "./rules.ts"
 
 /** Milliseconds for which a merchant's choices are not read again. */
 const cacheMillis = 2_000
@@ -105,7 +105,7 @@ export class MerchantSettings extends Context.Service<MerchantSettings, {
         evict: (environment, merchantId) => Cache.invalidate(caches[environment], merchantId)
       }
 
-      const withMerchant = (state: Parameters<typeof settingsWith>[1], merchant: MerchantState | undefined) =>
+      const withMerchant = (state: Pick<ChoicesState, "choices" | "domain">, merchant: MerchantState | undefined) =>
         settingsWith(environments, state, merchant)
 
       const choicesOf = (merchantId: number, environment: Environment) => Cache.get(caches[environment], merchantId)

@@ -69,11 +69,9 @@ export const policyActOf = (
   actor: string,
   requestId: string | null
 ): AuditAct => {
-  const isOther = before.policy !== after.policy
-  const [off, on] = [
-    missingFrom(before.blockedTokens, after.blockedTokens),
-    missingFrom(after.blockedTokens, before.blockedTokens)
-  ]
+  const isPolicyChanged = before.policy !== after.policy
+  const removed = missingFrom(before.blockedTokens, after.blockedTokens)
+  const added = missingFrom(after.blockedTokens, before.blockedTokens)
   return {
     merchantId: after.merchantId,
     environment: after.environment,
@@ -81,12 +79,12 @@ export const policyActOf = (
     action: "token_policy.change",
     subject: { object: "token_policy", id: String(after.merchantId) },
     before: {
-      ...(isOther ? { acceptance_policy: before.policy } : {}),
-      ...(off.length > 0 ? { blocked_token_ids: off } : {})
+      ...(isPolicyChanged ? { acceptance_policy: before.policy } : {}),
+      ...(removed.length > 0 ? { blocked_token_ids: removed } : {})
     },
     after: {
-      ...(isOther ? { acceptance_policy: after.policy } : {}),
-      ...(on.length > 0 ? { blocked_token_ids: on } : {})
+      ...(isPolicyChanged ? { acceptance_policy: after.policy } : {}),
+      ...(added.length > 0 ? { blocked_token_ids: added } : {})
     },
     requestId
   }
@@ -94,7 +92,7 @@ export const policyActOf = (
 
 /** Tokens on one of two lists and not on the other. */
 export const countDifferences = (before: ReadonlySet<number>, after: ReadonlySet<number>): number =>
-  [...before].filter((id) => !after.has(id)).length + [...after].filter((id) => !before.has(id)).length
+  missingFrom(before, after).length + missingFrom(after, before).length
 
 /** The policy as the merchant reads it. */
 export const policyBody = ({ blockedTokens, environment, policy }: PolicyState) => ({

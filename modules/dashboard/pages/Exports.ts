@@ -11,9 +11,10 @@ const route = "/api/v1/exports/{kind}"
 
 export type ExportKind = keyof Texts["exports"]["kinds"]
 
-const secondsPerDay = 86_400
+export const secondsPerDay = 86_400
 
-const dayOf = (seconds: number): string => isoTime(seconds).slice(0, 10)
+/** The day of a moment, UTC, as `2026-10-31`. */
+export const dayOf = (seconds: number): string => isoTime(seconds).slice(0, 10)
 
 /** The first second of a day, UTC, as a field of the type `date` names it; null: it names none. */
 export const readDayStart = (day: string | null): number | null => {

@@ -4,20 +4,18 @@
  */
 import { Effect } from "effect"
 import { calendarDay } from "../../../runtime/pages/Amounts.ts"
-import { html } from "../../../runtime/pages/Html.ts"
+import { type Html, html } from "../../../runtime/pages/Html.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { isoTime } from "../../../schemas/Time.ts"
 import { barChart } from "./Chart.ts"
 import { card, facts, networkName, table, usd } from "./Elements.ts"
-import { daysOfMonth, readDayStart } from "./Exports.ts"
+import { dayOf, daysOfMonth, readDayStart, secondsPerDay } from "./Exports.ts"
 import type { Page, Query, Visit } from "./Page.ts"
 
 type Interval = "hour" | "day" | "month"
 
 /** What `GET /api/v1/metrics` answers, as far as it is shown. */
-interface Metrics {
-  readonly from: number
-  readonly to: number
+export interface Metrics {
   readonly totals: {
     readonly invoices_created: number
     readonly invoices_paid: number
@@ -52,12 +50,10 @@ interface Span {
   readonly to: number
 }
 
-const daySeconds = 86_400
 const lastDayCount = 30
 const lastMonthCount = 12
 
 const monthOf = (seconds: number): string => isoTime(seconds).slice(0, 7)
-const dayOf = (seconds: number): string => isoTime(seconds).slice(0, 10)
 
 /** The first second of the month, UTC, that lies so many months before that of `now`. */
 const monthStart = (now: number, before: number): number => {
@@ -68,15 +64,15 @@ const monthStart = (now: number, before: number): number => {
 /** What the address asks for: `month=2026-10`, `day=2026-10-31` or `by=month`; else the last days. */
 export const spanOf = (query: URLSearchParams, now: number): Span => {
   const day = readDayStart(query.get("day"))
-  if (day !== null) return { name: "day", interval: "hour", from: day, to: day + daySeconds }
+  if (day !== null) return { name: "day", interval: "hour", from: day, to: day + secondsPerDay }
   const month = daysOfMonth(query.get("month") ?? "")
   if (month !== null) return { name: "month", interval: "day", ...month }
   if (query.get("by") === "month") {
     const from = monthStart(now, lastMonthCount - 1)
     return { name: "lastMonths", interval: "month", from, to: monthStart(now, -1) }
   }
-  const tomorrow = now - now % daySeconds + daySeconds
-  return { name: "lastDays", interval: "day", from: tomorrow - lastDayCount * daySeconds, to: tomorrow }
+  const tomorrow = now - now % secondsPerDay + secondsPerDay
+  return { name: "lastDays", interval: "day", from: tomorrow - lastDayCount * secondsPerDay, to: tomorrow }
 }
 
 const labelOf = ({ texts }: Visit, interval: Interval, start: number): string =>
@@ -92,14 +88,19 @@ const closer = (interval: Interval, start: number): Query | null =>
 
 const percent = (ratio: number | null): string | null => ratio === null ? null : `${(ratio * 100).toFixed(1)} %`
 
-const chartOf = (visit: Visit, interval: Interval, { series }: Metrics) => {
-  const words = visit.texts.metrics
+/** What was received at each point, of which there is one at least. */
+export const receivedChart = (visit: Visit, interval: Interval, { series }: Pick<Metrics, "series">): Html => {
   const bars = series.map(({ amount_paid, amount_paid_decimal, start }) => {
     const label = labelOf(visit, interval, start)
     return { label, value: amount_paid, text: `${label}: ${usd(visit, amount_paid_decimal)}` }
   })
-  const highest = series.reduce((top, point) => point.amount_paid > top.amount_paid ? point : top, series[0]!)
-  return barChart(words.chart(bars[0]!.label, bars.at(-1)!.label, usd(visit, highest.amount_paid_decimal)), bars)
+  const highest = series.reduce((top, point) => point.amount_paid > top.amount_paid ? point : top)
+  const sentence = visit.texts.metrics.chart(
+    bars[0]!.label,
+    bars.at(-1)!.label,
+    usd(visit, highest.amount_paid_decimal)
+  )
+  return barChart(sentence, bars)
 }
 
 export const metrics: Page = {
@@ -121,7 +122,7 @@ export const metrics: Page = {
       }${name === "day" && choice(monthOf(from), { month: monthOf(from) })}</p>${
         card(
           `${title} (UTC)`,
-          html`${series.length > 0 && chartOf(visit, interval, found)}${
+          html`${series.length > 0 && receivedChart(visit, interval, found)}${
             facts([
               [fields.received, usd(visit, totals.amount_paid_decimal)],
               [words.asked, usd(visit, totals.amount_created_decimal)],

@@ -3,32 +3,12 @@ import { Effect } from "effect"
 import { calendarDay } from "../../../runtime/pages/Amounts.ts"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { Exception } from "../../../schemas/Exception.ts"
-import type { Network } from "../../../schemas/Network.ts"
 import type { List } from "../service.ts"
-import { barChart } from "./Chart.ts"
 import { card, networkName, table, usd } from "./Elements.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
+import { type Metrics, receivedChart } from "./Metrics.ts"
 import type { Page, Visit } from "./Page.ts"
 import { firstPayment } from "./Simulator.ts"
-
-/** What `GET /api/v1/metrics` answers, as far as it is shown. */
-interface Metrics {
-  readonly totals: {
-    readonly invoices_created: number
-    readonly invoices_paid: number
-    readonly amount_paid_decimal: string
-    readonly median_seconds_to_pay: number | null
-    readonly payments: number
-  }
-  readonly series: ReadonlyArray<{
-    readonly start: number
-    readonly amount_paid: number
-    readonly amount_paid_decimal: string
-  }>
-  readonly groups?: ReadonlyArray<
-    { readonly network: Network; readonly amount_paid_decimal: string; readonly payments: number }
-  >
-}
 
 const daySeconds = 86_400
 const shownDays = 30
@@ -39,14 +19,7 @@ const countedCases = 100
 
 const chartOf = (visit: Visit, { series }: Metrics) => {
   const { locale, overview } = visit.texts
-  const bars = series.map(({ amount_paid, amount_paid_decimal, start }) => ({
-    label: calendarDay(locale, start),
-    value: amount_paid,
-    text: `${calendarDay(locale, start)}: ${usd(visit, amount_paid_decimal)}`
-  }))
-  const highest = series.reduce((top, day) => day.amount_paid > top.amount_paid ? day : top, series[0]!)
-  const sentence = overview.chart(bars[0]!.label, bars.at(-1)!.label, usd(visit, highest.amount_paid_decimal))
-  return html`${barChart(sentence, bars)}<details><summary>${overview.numbers}</summary>${
+  return html`${receivedChart(visit, "day", { series })}<details><summary>${overview.numbers}</summary>${
     table(overview.perDay, [
       { title: overview.day, cell: ({ start }) => calendarDay(locale, start) },
       {
@@ -118,7 +91,7 @@ export const overview: Page = {
       }</div><div class="cols">${
         month !== null && month.series.length > 0 && card(words.perDay, chartOf(visit, month))
       }${
-        day?.groups !== undefined && day.groups.length > 0 && card(
+        day !== null && day.groups.length > 0 && card(
           words.byNetwork,
           table(words.byNetwork, [
             { title: texts.fields.network, cell: ({ network }) => networkName(network) },

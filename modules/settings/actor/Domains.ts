@@ -8,15 +8,15 @@ import { fileUrlOf, findingOfPage, findingOfRecords, recordNameOf } from "../rul
 import type { SettingsOwner } from "../repo.ts"
 import { domainTimerName } from "./Changes.ts"
 
-/** Domains asked at once, and in one run: one that is slow takes 10 s. */
+/** Domains asked at once, and in one run: one that is slow takes 12 s. */
 const concurrency = 8
 const batchSize = 32
 
 /**
- * How long a check that is due waits for a way out, which at the start registers later. Without any, a domain is not
- * verified for ever.
+ * How long a check that is due waits at the start for a transport that can ask. Where none ever registers, the domain
+ * counts as one that does not answer, so that it does not stay verified for ever.
  */
-const patienceSeconds = 3_600
+const startWaitSeconds = 3_600
 
 /** A claim that is due. */
 export interface DueDomain extends SettingsOwner {
@@ -24,7 +24,7 @@ export interface DueDomain extends SettingsOwner {
 }
 
 /** Asks the domain, by both ways. */
-const look = Effect.fnUntraced(function*(web: PublicWeb["Service"], claim: DomainClaim) {
+const askDomain = Effect.fnUntraced(function*(web: PublicWeb["Service"], claim: DomainClaim) {
   const file = web.page(fileUrlOf(claim.domain)).pipe(
     Effect.map((page) => findingOfPage(claim, page)),
     Effect.catch(({ isRefused }) => Effect.succeed(isRefused ? "refused" as const : "unreachable" as const))
@@ -46,10 +46,10 @@ export const registerDomainChecks = Effect.fnUntraced(
   }) {
     const web = yield* PublicWeb
     const { register } = yield* Timers
-    const patience = () => web.isAvailable() ? 0 : patienceSeconds
+    const startWait = () => web.isAvailable() ? 0 : startWaitSeconds
 
     const check = (owner: DueDomain) =>
-      look(web, { domain: owner.domain, merchantId: owner.merchantId, payHost }).pipe(
+      askDomain(web, { domain: owner.domain, merchantId: owner.merchantId, payHost }).pipe(
         Effect.flatMap((findings) => record(owner, findings)),
         Effect.as(1),
         Effect.catch((error) =>
@@ -61,11 +61,11 @@ export const registerDomainChecks = Effect.fnUntraced(
       name: domainTimerName,
       batchSize,
       run: Effect.fnUntraced(function*(_: number, limit: number) {
-        const owners = yield* due((yield* nowSeconds) - patience(), limit)
+        const owners = yield* due((yield* nowSeconds) - startWait(), limit)
         const counts = yield* Effect.forEach(owners, check, { concurrency })
         return counts.reduce((sum, each) => sum + each, 0)
       }),
-      nextDueMillis: Effect.map(nextDue, (seconds) => seconds === null ? null : (seconds + patience()) * 1000)
+      nextDueMillis: Effect.map(nextDue, (seconds) => seconds === null ? null : (seconds + startWait()) * 1000)
     })
   }
 )

@@ -35,7 +35,7 @@ export interface DomainFindings {
 }
 
 /** Seconds between the checks of a domain that is verified: a day. */
-const usualSeconds = 86_400
+const verifiedCheckSeconds = 86_400
 
 /**
  * Seconds until the next check after one, two … that proved nothing: soon at first, for whoever is putting the file in
@@ -46,8 +46,8 @@ const retrySeconds = [60, 600, 3_600, 21_600] as const
 /** Seconds for which a domain that cannot be proved any more stays verified: a weekend of a broken web server. */
 export const graceSeconds = 259_200
 
-/** Seconds between two checks, however often the settings are saved. */
-const leastSeconds = 60
+/** Seconds between two checks of a name that is saved again, however often. */
+const minimumCheckSeconds = 60
 
 export const fileUrlOf = (domain: string): string => `https://${domain}/.well-known/tillwire.json`
 export const recordNameOf = (domain: string): string => `_tillwire.${domain}`
@@ -60,9 +60,9 @@ const ProofFile = Schema.fromJsonString(
 
 const readFile = Schema.decodeUnknownOption(ProofFile)
 
-type Named = "proved" | "other_merchant" | "other_host"
+type Verdict = "proved" | "other_merchant" | "other_host"
 
-const compare = (claim: DomainClaim, merchantId: string | undefined, payHost: string | undefined): Named =>
+const compare = (claim: DomainClaim, merchantId: string | undefined, payHost: string | undefined): Verdict =>
   payHost?.toLowerCase() !== claim.payHost.toLowerCase()
     ? "other_host"
     : merchantId === String(claim.merchantId)
@@ -84,14 +84,14 @@ export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<stri
   const found = records
     .filter((record) => valueIn(record, "merchant_id") !== undefined)
     .map((record) => compare(claim, valueIn(record, "merchant_id"), valueIn(record, "pay_host")))
-  return (["proved", "other_merchant", "other_host"] as const).find((named) => found.includes(named)) ?? "absent"
+  return (["proved", "other_merchant", "other_host"] as const).find((verdict) => found.includes(verdict)) ?? "absent"
 }
 
 /** A domain that was just named, or named again: it is checked at once, but not more than once a minute. */
 export const domainToCheck = (before: DomainState | null, now: number): DomainState =>
   before === null
     ? { verifiedAt: null, provedBy: null, checkedAt: null, failures: 0, file: null, dns: null, dueAt: now }
-    : { ...before, failures: 0, dueAt: Math.max(now, (before.checkedAt ?? 0) + leastSeconds) }
+    : { ...before, failures: 0, dueAt: Math.max(now, (before.checkedAt ?? 0) + minimumCheckSeconds) }
 
 /**
  * Whether the domain itself says that it is somebody else's. Merchants of one domain may prove it each in their way:
@@ -109,10 +109,10 @@ export const domainAfter = (before: DomainState, findings: DomainFindings, now: 
   const checked = { ...before, ...findings, checkedAt: now }
   if (findings.file === "proved" || findings.dns === "proved") {
     const provedBy = findings.file === "proved" ? "file" : "dns"
-    return { ...checked, verifiedAt: now, provedBy, failures: 0, dueAt: now + usualSeconds }
+    return { ...checked, verifiedAt: now, provedBy, failures: 0, dueAt: now + verifiedCheckSeconds }
   }
   const endsAt = before.verifiedAt === null || isDenied(before, findings) ? now : before.verifiedAt + graceSeconds
-  const next = now + (retrySeconds[before.failures] ?? usualSeconds)
+  const next = now + (retrySeconds[before.failures] ?? verifiedCheckSeconds)
   return {
     ...checked,
     verifiedAt: endsAt > now ? before.verifiedAt : null,

@@ -73,7 +73,7 @@ export const failureOf = (cause: unknown): TransportFailed => {
     return new TransportFailed({ reason: cause.reason, isOurFault: false, timedOut: false })
   }
   if (cause instanceof NameUnresolved) {
-    return new TransportFailed({ reason: cause.message, isOurFault: cause.ownAddressSet, timedOut: false })
+    return new TransportFailed({ reason: cause.message, isOurFault: cause.isOurFault, timedOut: false })
   }
   if (cause instanceof ProxyRefused) {
     return new TransportFailed({ reason: cause.reason, isOurFault: cause.own, timedOut: cause.timedOut })

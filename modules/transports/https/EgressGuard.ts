@@ -1,7 +1,7 @@
 /**
  * Where deliveries may go. Three gates: the URL as written ({@link checkUrl}), every address its name resolves to
- * (`Resolve.ts`, which lets a socket connect to the checked address only), and no redirects. A look-up is never asked
- * about IP literals, so the first gate judges those.
+ * (`NameResolver.ts`, which lets a socket connect to the checked address only), and no redirects. A look-up is never
+ * asked about IP literals, so the first gate judges those.
  */
 import { isIP } from "node:net"
 import { Result, Schema } from "effect"

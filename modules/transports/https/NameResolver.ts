@@ -38,10 +38,10 @@ export class AddressRefused extends Schema.TaggedError<AddressRefused>()("Addres
   }
 }
 
-/** A name without an address. `own`: our resolver answers nobody. */
+/** A name without an address. `isOurFault`: the resolver answers nobody. */
 export class NameUnresolved extends Schema.TaggedError<NameUnresolved>()("NameUnresolved", {
   code: Schema.String,
-  ownAddressSet: Schema.Boolean
+  isOurFault: Schema.Boolean
 }) {
   override get message() {
     return `the host name cannot be resolved (${this.code})`
@@ -130,7 +130,7 @@ export const makeNameResolver = (
         if (found.length > 0) return found
         return yield* new NameUnresolved({
           code,
-          ownAddressSet: !definiteCodes.has(code) && !(yield* successes.isWorking)
+          isOurFault: !definiteCodes.has(code) && !(yield* successes.isWorking)
         })
       })
 

@@ -245,14 +245,16 @@ describe("a merchant's domain", () => {
 
   it.live("begins anew under another name, and is gone with it", () =>
     Effect.gen(function*() {
-      const { asked, merchant, pages, sql } = yield* deployment
+      const { age, asked, merchant, pages, sql } = yield* deployment
       const shop = yield* merchant
       pages.set(fileUrl, JSON.stringify({ merchant_id: shop.id, pay_host: "till.test" }))
       yield* shop.name("shop.example")
-      yield* shop.checked(({ branding }) => branding.domain_verified_at !== null)
+      const first = yield* shop.checked(({ branding }) => branding.domain_verified_at !== null)
       const other = yield* shop.name("xn--pple-43d.example")
       assert.isNull(other.branding.domain_verified_at)
       assert.isNull(other.domain_check.checked_at)
+      assert.strictEqual(other.domain_check.next_check_at, first.domain_check.checked_at + 60)
+      yield* age(60)
       yield* shop.checked(({ domain_check }) => domain_check.checked_at !== null)
       const gone = yield* shop.name(null)
       assert.deepInclude(gone, { domain_check: null })

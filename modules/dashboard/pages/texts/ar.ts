@@ -210,7 +210,6 @@ export const ar: Texts = {
     byNetwork: "حسب الشبكة، اليوم",
     newest: "أحدث الدفعات",
     allPayments: "جميع الدفعات",
-    chart: (from, to, highest) => `المستلم يوميًا من ${from} إلى ${to}، بحد أعلى ${highest}`,
     day: "اليوم",
     empty: "لا توجد دفعات بعد"
   },

@@ -199,7 +199,6 @@ export const de: Texts = {
     byNetwork: "Nach Netzwerk, heute",
     newest: "Neueste Zahlungen",
     allPayments: "Alle Zahlungen",
-    chart: (from, to, highest) => `Eingegangen je Tag vom ${from} bis ${to}, höchstens ${highest}`,
     day: "Tag",
     empty: "Noch keine Zahlungen"
   },

@@ -172,7 +172,6 @@ export const en = {
     byNetwork: "By network, today",
     newest: "Newest payments",
     allPayments: "All payments",
-    chart: (from: string, to: string, highest: string) => `Received per day from ${from} to ${to}, at most ${highest}`,
     day: "Day",
     empty: "No payments yet"
   },

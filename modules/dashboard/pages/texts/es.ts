@@ -199,7 +199,6 @@ export const es: Texts = {
     byNetwork: "Por red, hoy",
     newest: "Pagos más recientes",
     allPayments: "Todos los pagos",
-    chart: (from, to, highest) => `Recibido por día del ${from} al ${to}, como máximo ${highest}`,
     day: "Día",
     empty: "Todavía no hay pagos"
   },

@@ -200,7 +200,6 @@ export const fr: Texts = {
     byNetwork: "Par réseau, aujourd’hui",
     newest: "Paiements les plus récents",
     allPayments: "Tous les paiements",
-    chart: (from, to, highest) => `Reçu par jour du ${from} au ${to}, au plus ${highest}`,
     day: "Jour",
     empty: "Aucun paiement pour l’instant"
   },

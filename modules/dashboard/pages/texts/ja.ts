@@ -199,7 +199,6 @@ export const ja: Texts = {
     byNetwork: "ネットワーク別、今日",
     newest: "新しい支払い",
     allPayments: "すべての支払い",
-    chart: (from, to, highest) => `${from} から ${to} までの 1 日ごとの受取額、最大 ${highest}`,
     day: "日",
     empty: "まだ支払いはありません"
   },

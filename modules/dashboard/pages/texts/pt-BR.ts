@@ -198,7 +198,6 @@ export const ptBR: Texts = {
     byNetwork: "Por rede, hoje",
     newest: "Pagamentos mais recentes",
     allPayments: "Todos os pagamentos",
-    chart: (from, to, highest) => `Recebido por dia de ${from} a ${to}, no máximo ${highest}`,
     day: "Dia",
     empty: "Ainda não há pagamentos"
   },

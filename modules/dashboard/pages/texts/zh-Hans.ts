@@ -195,7 +195,6 @@ export const zhHans: Texts = {
     byNetwork: "今日按网络",
     newest: "最新付款",
     allPayments: "全部付款",
-    chart: (from, to, highest) => `${from} 至 ${to} 的每日收款，最高 ${highest}`,
     day: "日期",
     empty: "还没有付款"
   },
