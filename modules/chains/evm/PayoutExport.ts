@@ -4,6 +4,7 @@ import { bytesToHex, hexToBytes } from "@noble/hashes/utils.js"
 import { Clock, Effect } from "effect"
 import { DriverError } from "../../../runtime/Chains.ts"
 import { reorgDepth } from "../../../runtime/chains/Confirmations.ts"
+import { answersOf, askEach } from "../../../runtime/payouts/Agreement.ts"
 import { paymentName, refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import type { PayoutExport, PayoutFormat, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -14,7 +15,7 @@ import { type FrozenBuild, payer, selectors } from "./Contracts.ts"
 import { Data, type Endpoint, type JsonRpc, Quantity } from "./JsonRpc.ts"
 import { contentHash, partReference, payoutCalls, sumsByToken, tokenSelectors } from "./PayoutCalls.ts"
 import { isCallFormat, payloadOf, payoutCsv } from "./PayoutPayload.ts"
-import type { PayoutTrace, SearchContext } from "./PayoutSearch.ts"
+import { findBefore, type PayoutTrace, type SearchContext } from "./PayoutSearch.ts"
 import { type Forecast, simulateLines, simulatePayout } from "./PayoutSimulation.ts"
 import { balanceSelector } from "./TokenFacts.ts"
 
@@ -155,14 +156,37 @@ interface BuildRequest {
   readonly spentInputs: ReadonlySet<string>
 }
 
+/** What the chain had when a part is given out. */
+interface ChainBefore {
+  /** The block from which its execution is searched for: no reorganisation reaches below it. */
+  readonly builtAt: bigint
+  readonly before: PayoutTrace["before"]
+}
+
+/**
+ * Of a list every endpoint is asked which transfers are there already, and what one of them shows pays no line: a
+ * transfer of a list looks like any other of the same amount.
+ */
+const readChainBefore = Effect.fnUntraced(function*(
+  { environment, network, rpc }: SearchContext,
+  { format, part }: Pick<BuildRequest, "format" | "part">
+): Effect.fn.Return<ChainBefore, DriverError> {
+  const newest = yield* readNewestHeight(rpc)
+  const lowest = newest - BigInt(reorgDepth(network, environment))
+  const builtAt = lowest < 0n ? 0n : lowest
+  if (isCallFormat(format)) return { builtAt, before: undefined }
+  const reports = yield* askEach(rpc, (endpoint) => findBefore(endpoint, part, builtAt))
+  const txHashes = new Set((yield* Effect.fromResult(answersOf(network, reports))).flat())
+  return { builtAt, before: { newest: newest.toString(), txHashes: [...txHashes] } }
+})
+
 /** Builds a part at one endpoint, so that all of its facts are of one node. */
 const buildAt = Effect.fnUntraced(function*(
   endpoint: Endpoint,
-  context: SearchContext,
+  { chainId }: SearchContext,
   { format, part, validUntil }: Omit<BuildRequest, "spentInputs">,
-  newest: bigint
+  { before, builtAt }: ChainBefore
 ): Effect.fn.Return<PayoutExport | PublicError, DriverError> {
-  const { chainId, environment, network } = context
   const facts = yield* readFacts(endpoint, part)
   const refusal = refusalOf(part, format, facts)
   if (refusal !== null) return refusal
@@ -174,11 +198,11 @@ const buildAt = Effect.fnUntraced(function*(
     ? simulatePayout(endpoint, part, calls)
     : simulateLines(endpoint, part)
   if (forecast._tag === "Refused") return forecast.error
-  const lowest = newest - BigInt(reorgDepth(network, environment))
   const trace: PayoutTrace = {
     ref: partReference(part),
     contentHash: isGuarded ? contentHash(validUntil, part.lines) : null,
-    chainId
+    chainId,
+    ...(before === undefined ? {} : { before })
   }
   const createdAt = yield* Clock.currentTimeMillis
   return {
@@ -186,8 +210,7 @@ const buildAt = Effect.fnUntraced(function*(
     payload: isGuarded ? payloadOf(format, { part, calls, chainId, createdAt }) : payoutCsv(part),
     validUntil: isGuarded ? validUntil : null,
     trace,
-    // A transfer of a list looks like any other of the same amount, so those of earlier blocks must not be found.
-    builtAt: !isGuarded ? newest : lowest < 0n ? 0n : lowest,
+    builtAt,
     // A line of a list is found by these alone, so no other open list may have it: one transfer would pay both lines.
     inputs: isGuarded ? [] : part.lines.map((line) => paymentName(part.from, line)),
     isSimulated: true,
@@ -205,7 +228,7 @@ export const buildPayout = Effect.fnUntraced(function*(
   if (!isCallFormat(format) && format !== "csv") return yield* new DriverError({ network, reason: `no ${format} here` })
   const refusal = isCallFormat(format) ? null : refusalOfEqualLines(part, () => true, spentInputs, true)
   if (refusal !== null) return yield* refusal
-  const newest = yield* readNewestHeight(rpc)
-  const built = yield* rpc.withFailover((endpoint) => buildAt(endpoint, context, request, newest))
+  const before = yield* readChainBefore(context, request)
+  const built = yield* rpc.withFailover((endpoint) => buildAt(endpoint, context, request, before))
   return "payload" in built ? built : yield* built
 })

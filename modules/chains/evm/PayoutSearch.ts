@@ -38,7 +38,14 @@ export const PayoutTrace = Schema.Struct({
   ref: Schema.String,
   /** Null: the Payer does not pay this part. */
   contentHash: Schema.NullOr(Schema.String),
-  chainId: Schema.Int
+  chainId: Schema.Int,
+  /** Of a list, what was on the chain before it was given out; absent: its `builtAt` is the newest block of then. */
+  before: Schema.optionalKey(Schema.Struct({
+    /** The newest block of then, a decimal. */
+    newest: Schema.String,
+    /** Transactions that had already moved such tokens, in blocks that could still change: they pay no line. */
+    txHashes: Schema.Array(Schema.String)
+  }))
 })
 export type PayoutTrace = typeof PayoutTrace.Type
 
@@ -264,28 +271,47 @@ const searchPayerPart = Effect.fnUntraced(function*(
   )
 })
 
+/** Transactions in which the wallet sent tokens of a list to receivers of its, in the blocks `from` to `to`. */
+const findListed = (endpoint: Endpoint, { from: wallet, lines }: PayoutPart, from: bigint, to: bigint) => {
+  const address = [...new Set(lines.map(({ tokenAddress }) => tokenAddress))].filter((token) => token !== null)
+  const destinations = [...new Set(lines.map(({ destination }) => destination))]
+  const filter = { address, topics: transferTopics([wallet], destinations) }
+  return address.length === 0 ? Effect.succeed([]) : findTransactions(endpoint, filter, from, to)
+}
+
+/**
+ * What an endpoint has of such transfers before a list is given out: a reorganisation may put what pays the list into a
+ * block below the newest one of now, so these are told from it by their hashes.
+ */
+export const findBefore = Effect.fnUntraced(function*(endpoint: Endpoint, part: PayoutPart, from: bigint) {
+  const head = yield* readHeader(endpoint, "latest")
+  if (head === null) return yield* failure(endpoint, "has no blocks")
+  return (yield* findListed(endpoint, part, from, head.height)).map(({ txHash }) => txHash)
+})
+
 /** A part that was given out as a list: transfers of its tokens, and the one transaction that somebody has named. */
 const searchList = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   heights: EndpointHeights,
   part: PayoutPart,
+  { before }: PayoutTrace,
   request: PayoutSearchRequest
 ) {
   const { from } = request
-  const tokens = [...new Set(part.lines.map(({ tokenAddress }) => tokenAddress))]
-  const destinations = [...new Set(part.lines.map(({ destination }) => destination))]
-  const addresses = tokens.filter((token) => token !== null)
-  const filter = { address: addresses, topics: transferTopics([part.from], destinations) }
-  const hint = tokens.includes(null) && request.hint !== null ? request.hint.toLowerCase() : null
-  const logged = addresses.length === 0 ? [] : yield* findTransactions(endpoint, filter, from, heights.head.height)
+  const paysCoin = part.lines.some(({ tokenAddress }) => tokenAddress === null)
+  const hint = paysCoin && request.hint !== null ? request.hint.toLowerCase() : null
+  const logged = yield* findListed(endpoint, part, from, heights.head.height)
   const isLogged = logged.some(({ txHash }) => txHash === hint)
   const named = hint === null || isLogged ? logged : [...logged, { txHash: hint, blockHash: null }]
-  const found = yield* Effect.forEach(named, (each) =>
+  const earlier = new Set(before?.txHashes)
+  // Payments of the coin leave no logs, so that none of those of before is known by its hash.
+  const coinFrom = before === undefined ? request.export.builtAt : BigInt(before.newest)
+  const found = yield* Effect.forEach(named.filter(({ txHash }) => !earlier.has(txHash)), (each) =>
     readExecution(
       endpoint,
       heights,
       each,
-      each.txHash === hint ? request.export.builtAt : from,
+      each.txHash === hint && !isLogged ? coinFrom : from,
       Effect.fnUntraced(function*({ logs }) {
         const isAskedFor = each.txHash === hint || hasPaidLog(part.from, logs)
         const transaction = isAskedFor ? yield* readTransaction(endpoint, each.txHash) : null
@@ -356,7 +382,7 @@ const searchEndpoint = Effect.fnUntraced(function*(
     return { ...view, executions: yield* searchCollect(endpoint, heights, part, request.from) }
   }
   if (trace.contentHash === null) {
-    return { ...view, executions: yield* searchList(endpoint, heights, part, request) }
+    return { ...view, executions: yield* searchList(endpoint, heights, part, trace, request) }
   }
   const { executions, isPaidBefore } = yield* searchPayerPart(endpoint, heights, part, trace, request)
   return { ...view, executions, isPaidBefore, isOver: yield* isTimeOver(endpoint, heights, request.export.validUntil) }

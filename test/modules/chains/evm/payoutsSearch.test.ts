@@ -231,6 +231,31 @@ layer(Town.layer, options)("a list", (it) => {
       assert.lengthOf(new Set(executions.flatMap(({ transfers }) => transfers.map(({ index }) => index))), 3)
     }))
 
+  it.effect("of a list is found below the block of its export after a reorganisation, and what came before it is not", () =>
+    Effect.gen(function*() {
+      const { build, head, newLine, newPart, node, search, send, tokenCall, usdc } = yield* Town
+      const line = newLine()
+      const call: WalletCall = { to: usdc, value: 0n, data: tokenCall("transfer", line.destination, line.amount) }
+      const start = yield* head
+      const [before] = (yield* send([call])) as ReadonlyArray<any>
+      yield* node.mine(3)
+      const part = newPart([line])
+      const newest = yield* head
+      const exported = yield* build(part, "csv")
+      assert.deepStrictEqual((yield* search(part, exported)).executions, [], "it was there already")
+      const [after] = (yield* send([call])) as ReadonlyArray<any>
+      const hashes: ReadonlyArray<string> = [before, after].map(({ transactionHash }) => transactionHash)
+      const raws = yield* Effect.forEach(hashes, (hash) => node.rpc("eth_getRawTransactionByHash", hash))
+      yield* node.rollback(Number((yield* head) - start))
+      for (const raw of raws) {
+        yield* node.rpc("eth_sendRawTransaction", raw)
+        yield* node.mine(1)
+      }
+      const { executions } = yield* search(part, exported)
+      assert.deepStrictEqual(executions.map(({ txHash }) => txHash), [hashes[1]!])
+      assert.isBelow(Number(executions[0]!.block.height), Number(newest))
+    }))
+
   it.effect("shows a line in the coin only in the transaction that somebody names", () =>
     Effect.gen(function*() {
       const { build, coinLine, head, newPart, search, send, stranger } = yield* Town
