@@ -23,6 +23,8 @@ const section = "dashboard"
 /** Times the processor time of a payor's page that a page of the dashboard may take. */
 const mostTimesPayment = 5
 const mostStatements = 4
+/** Of the text of a statement, in the note of a page with more than {@link mostStatements}. */
+const statementCharacters = 80
 const mostTimesSize = 1.5
 /** A table of more rows is large. */
 const largeRows = 5_000
@@ -263,7 +265,16 @@ const cpuLines = (rounds: ReadonlyArray<Effect.Success<ReturnType<typeof measure
 
 const statementLines = (found: Effect.Success<ReturnType<typeof recordStatements>>): ReadonlyArray<ReportLine> =>
   [...found].flatMap(([name, { scans, statements }]): ReadonlyArray<ReportLine> => [
-    { section, what: `statements of: ${name}`, value: countOf(statements), unit: "", goal: { atMost: mostStatements } },
+    {
+      section,
+      what: `statements of: ${name}`,
+      value: countOf(statements),
+      unit: "",
+      goal: { atMost: mostStatements },
+      ...(countOf(statements) <= mostStatements ? {} : {
+        note: statements.map(({ count, name }) => `${count} times ${name.slice(0, statementCharacters)}`).join("; ")
+      })
+    },
     {
       section,
       what: `large tables read as a whole by: ${name}`,

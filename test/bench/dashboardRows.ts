@@ -20,11 +20,14 @@ interface Copies {
 
 const millis = "i.created_at * 1000 + 60000"
 
+/** As the database makes it of the transfer below. */
+const paymentId = "payment_id_of_transfer('transfer ' || i.id)"
+
 const tables: Readonly<Record<string, Copies>> = {
   invoice_payments: {
     where: "i.amount_paid > 0",
     own: {
-      id: `${uuidAt(millis, "'payment' || i.id")}::uuid`,
+      id: paymentId,
       invoice_id: "i.id",
       environment: "i.environment",
       ordinal: "1",
@@ -57,7 +60,7 @@ const tables: Readonly<Record<string, Copies>> = {
       id: `'re_' || ${uuidAt(millis, "'refund' || i.id")}`,
       environment: "i.environment",
       invoice_id: "i.id",
-      payment_id: `${uuidAt(millis, "'payment' || i.id")}::uuid`,
+      payment_id: paymentId,
       created_at: "i.created_at + 4000",
       updated_at: "i.created_at + 4000",
       due_at: "null"
@@ -97,17 +100,20 @@ const tables: Readonly<Record<string, Copies>> = {
     own: {
       transaction_id: "'bt_' || md5(i.id::text)",
       environment: "i.environment",
-      payment_id: `${uuidAt(millis, "'payment' || i.id")}::uuid`,
+      payment_id: paymentId,
       created_at: "i.created_at + 90"
     }
   },
   audit_entries: {
-    like: "chain_place is null",
     where: "n % 10 = 4",
     own: {
       id: `'aud_' || ${uuidAt(millis, "'audit' || i.id")}`,
       environment: "i.environment",
-      created_at: "i.created_at"
+      created_at: "i.created_at",
+      // Far behind those that the service chains. Without a place it would chain them all while pages are measured.
+      chain_place: "n + 1000000000",
+      previous_hash: "md5(i.id::text)",
+      hash: "md5(i.id::text)"
     }
   },
   events: {
@@ -175,7 +181,7 @@ export const fillOtherTables = async (client: Client, first: number, last: numbe
   for (const [table, { like = "true", own, where }] of Object.entries(tables)) {
     const { rows: columns } = await client.query(
       `select attname as name, format_type(atttypid, atttypmod) as type from pg_attribute
-        where attrelid = $1::regclass and attnum > 0 and not attisdropped order by attnum`,
+        where attrelid = $1::regclass and attnum > 0 and not attisdropped and attgenerated = '' order by attnum`,
       [table]
     )
     const { rowCount } = await client.query(

@@ -7,7 +7,7 @@
  * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, signin, quotes,
  * page, commerce, crash, delivery, chaos, flood, histories; none means all.
  */
-import { Effect } from "effect"
+import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
 import { writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
@@ -139,6 +139,6 @@ const main = Effect.gen(function*() {
 const running = Effect.runFork(Effect.scoped(main))
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => running.interruptUnsafe())
 running.addObserver((exit) => {
-  if (exit._tag === "Failure") console.error(exit.cause)
+  if (exit._tag === "Failure") console.error(Cause.pretty(exit.cause))
   process.exit(exit._tag === "Success" ? 0 : 1)
 })
