@@ -11,7 +11,7 @@ import type {
   ShownMerchantSettings
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { domainCheckObject, type DomainState, domainToCheck } from "./rules/Domains.ts"
+import { domainCheckObject, domainSavedAgain, type DomainState, noDomain, otherDomain } from "./rules/Domains.ts"
 import { type LimitsProposal, pendingSettings } from "./rules/MoneyRules.ts"
 
 export * from "./rules/Domains.ts"
@@ -59,7 +59,7 @@ export interface ChoicesState {
   readonly choices: Choices
   /** Higher limits that wait; null: none do. */
   readonly proposal: LimitsProposal | null
-  /** What is known of the domain that they name; null: they name none. */
+  /** What is known of the domain that they name; null: they never named one. */
   readonly domain: DomainState | null
 }
 
@@ -164,12 +164,9 @@ export const domainAfterChange = (
   now: number
 ): DomainState | null => {
   const name = after.branding?.domain
-  if (name == null) return null
-  if (name !== before.branding?.domain) {
-    const { dueAt } = domainToCheck(domain, now)
-    return { ...domainToCheck(null, now), dueAt }
-  }
-  return change.branding?.domain === name ? domainToCheck(domain, now) : domain
+  if (name == null) return noDomain(domain)
+  if (domain === null || name !== before.branding?.domain) return otherDomain(domain, now)
+  return change.branding?.domain === name ? domainSavedAgain(domain, now) : domain
 }
 
 /** Characters of a setting that the audit log keeps: all of every one but a logo. */

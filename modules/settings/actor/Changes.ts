@@ -254,7 +254,7 @@ export const recordDomainOnce = Effect.fnUntraced(function*(
 ) {
   const { state, stored } = yield* loadSettings(context, merchantId, environment)
   const now = yield* nowSeconds
-  if (state.domain === null || state.choices.branding?.domain !== domain || now < state.domain.dueAt) return
+  if (state.domain?.dueAt == null || state.choices.branding?.domain !== domain || now < state.domain.dueAt) return
   const after = domainAfter(state.domain, findings, now)
   yield* append(context, stored, { ...stored, domain: after }, noCause, {
     acts: [domainActOf(stored, domain, state.domain, after, timerActor)]

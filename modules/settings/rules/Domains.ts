@@ -13,7 +13,7 @@ export interface DomainClaim {
   readonly payHost: string
 }
 
-/** What is known of the domain that a merchant names. */
+/** What is known of the domain that a merchant names, or named. */
 export interface DomainState {
   /** Of the last check that proved it, while it is verified: epoch seconds. */
   readonly verifiedAt: number | null
@@ -24,8 +24,10 @@ export interface DomainState {
   readonly failures: number
   readonly file: FileFinding | null
   readonly dns: DnsFinding | null
-  /** When it is checked next, epoch seconds. */
-  readonly dueAt: number
+  /** Of the last check of whatever name the merchant gave: epoch seconds. */
+  readonly askedAt: number | null
+  /** When it is checked next, epoch seconds; null: the merchant names none. */
+  readonly dueAt: number | null
 }
 
 /** What one check has found. */
@@ -46,7 +48,7 @@ const retrySeconds = [60, 600, 3_600, 21_600] as const
 /** Seconds for which a domain that cannot be proved any more stays verified: a weekend of a broken web server. */
 export const graceSeconds = 259_200
 
-/** Seconds between two checks of a name that is saved again, however often. */
+/** Seconds between two checks, however often a merchant saves the name or another one. */
 const minimumCheckSeconds = 60
 
 export const fileUrlOf = (domain: string): string => `https://${domain}/.well-known/tillwire.json`
@@ -87,11 +89,37 @@ export const findingOfRecords = (claim: DomainClaim, records: ReadonlyArray<stri
   return (["proved", "other_merchant", "other_host"] as const).find((verdict) => found.includes(verdict)) ?? "absent"
 }
 
-/** A domain that was just named, or named again: it is checked at once, but not more than once a minute. */
-export const domainToCheck = (before: DomainState | null, now: number): DomainState =>
-  before === null
-    ? { verifiedAt: null, provedBy: null, checkedAt: null, failures: 0, file: null, dns: null, dueAt: now }
-    : { ...before, failures: 0, dueAt: Math.max(now, (before.checkedAt ?? 0) + minimumCheckSeconds) }
+/** A domain of which nothing is known. */
+const unknownDomain = {
+  verifiedAt: null,
+  provedBy: null,
+  checkedAt: null,
+  failures: 0,
+  file: null,
+  dns: null
+} as const
+
+/** A name that is saved is checked at once, but not less than {@link minimumCheckSeconds} after the last check. */
+const dueAfterSave = (before: DomainState | null, now: number): number =>
+  Math.max(now, (before?.askedAt ?? -Infinity) + minimumCheckSeconds)
+
+/** What is known of the domain when the merchant saves its name again. */
+export const domainSavedAgain = (before: DomainState, now: number): DomainState => ({
+  ...before,
+  failures: 0,
+  dueAt: dueAfterSave(before, now)
+})
+
+/** What is known of the domain when the merchant names another one than before, or the first one. */
+export const otherDomain = (before: DomainState | null, now: number): DomainState => ({
+  ...unknownDomain,
+  askedAt: before?.askedAt ?? null,
+  dueAt: dueAfterSave(before, now)
+})
+
+/** What stays when the merchant names no domain any more: when one was asked, for the next name. */
+export const noDomain = (before: DomainState | null): DomainState | null =>
+  before === null ? null : { ...unknownDomain, askedAt: before.askedAt, dueAt: null }
 
 /**
  * Whether the domain itself says that it is somebody else's. Merchants of one domain may prove it each in their way:
@@ -106,7 +134,7 @@ const isDenied = ({ provedBy }: DomainState, findings: DomainFindings): boolean 
  * what it had for {@link graceSeconds}: web servers and name servers fail for a while.
  */
 export const domainAfter = (before: DomainState, findings: DomainFindings, now: number): DomainState => {
-  const checked = { ...before, ...findings, checkedAt: now }
+  const checked = { ...before, ...findings, checkedAt: now, askedAt: now }
   if (findings.file === "proved" || findings.dns === "proved") {
     const provedBy = findings.file === "proved" ? "file" : "dns"
     return { ...checked, verifiedAt: now, provedBy, failures: 0, dueAt: now + verifiedCheckSeconds }
@@ -121,17 +149,21 @@ export const domainAfter = (before: DomainState, findings: DomainFindings, now: 
   }
 }
 
-/** The check on the wire. */
-export const domainCheckObject = (claim: DomainClaim, state: DomainState): DomainCheck => ({
-  file_url: fileUrlOf(claim.domain),
-  file: { merchant_id: claim.merchantId, pay_host: claim.payHost },
-  dns_name: recordNameOf(claim.domain),
-  dns_value: recordOf(claim),
-  checked_at: state.checkedAt,
-  next_check_at: state.dueAt,
-  file_result: state.file,
-  dns_result: state.dns
-})
+/** The check on the wire; null: no domain is checked. */
+export const domainCheckObject = (
+  claim: DomainClaim,
+  { checkedAt, dns, dueAt, file }: DomainState
+): DomainCheck | null =>
+  dueAt === null ? null : {
+    file_url: fileUrlOf(claim.domain),
+    file: { merchant_id: claim.merchantId, pay_host: claim.payHost },
+    dns_name: recordNameOf(claim.domain),
+    dns_value: recordOf(claim),
+    checked_at: checkedAt,
+    next_check_at: dueAt,
+    file_result: file,
+    dns_result: dns
+  }
 
 /** What the log keeps of a check: that the domain is verified, or is so no longer; null: neither. */
 export const domainActOf = (
