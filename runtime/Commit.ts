@@ -97,8 +97,8 @@ export interface Append {
   readonly deliverOnlyTo?: string
 }
 
-/** Rows in one commit, at most. */
-export const maximumWrites = 1_000
+/** Rows in one commit, at most: a batch that collects 1,000 balances has a row for each, and one for each of its parts. */
+export const maximumWrites = 2_000
 
 /** An event after its commit. */
 export interface CommittedEvent extends StoredEvent {
