@@ -45,6 +45,9 @@ export const dollars = (locale: string, decimal: string): string => {
   return (decimal.endsWith("0") ? cents : mills).format(decimal as `${number}`).replaceAll(/[\u200E\u200F\u061C]/g, "")
 }
 
+/** A count, with the groups of its language. */
+export const wholeNumber = (locale: string, count: number): string => formatsOf(locale).whole.format(count)
+
 /** Fractional digits that are always shown, so that 25 and 25.00 do not stand side by side. */
 const leastFraction = 2
 

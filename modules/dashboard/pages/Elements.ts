@@ -1,6 +1,6 @@
 /** What pages are put together from: tables, chips, forms, amounts. */
 import { attribute, type Content, type Html, html, type Url } from "../../../runtime/pages/Html.ts"
-import { dollars, moment, tokens } from "../../../runtime/pages/Amounts.ts"
+import { dollars, moment, tokens, wholeNumber } from "../../../runtime/pages/Amounts.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { isoTime } from "../../../schemas/Time.ts"
 import { descriptorOf, type Network } from "../../../schemas/Network.ts"
@@ -57,6 +57,10 @@ export const tokenAmount = (
   symbol: string | null
 ): Html | null => amount === null ? null : html`<bdi dir="ltr">${tokens(amountLocale, amount)} ${symbol}</bdi>`
 
+/** Counts have groups as amounts have; what is no number stays as it is. */
+const withGroups = (content: Content): Content =>
+  typeof content === "number" ? wholeNumber(amountLocale, content) : content
+
 /** A token as the API names it. */
 export interface NamedToken {
   /** Null: it is in no list. */
@@ -102,7 +106,9 @@ export const table = <A>(label: string, columns: ReadonlyArray<Column<A>>, rows:
     rows.map((row) =>
       html`<tr>${
         columns.map(({ cell, isNumber }) =>
-          html`<td${attribute("class", isNumber === true ? "n" : null)}>${cell(row)}</td>`
+          html`<td${attribute("class", isNumber === true ? "n" : null)}>${
+            isNumber === true ? withGroups(cell(row)) : cell(row)
+          }</td>`
         )
       }</tr>`
     )

@@ -441,7 +441,7 @@ export const ar: Texts = {
     cancel: "إلغاء الحزمة",
     addresses: "العناوين",
     method: "الطريقة",
-    methods: { collector: "توقيع واحد", owner: "بمفتاح المحفظة" },
+    methods: { collector: "توقيع واحد لما يصل إلى 200", owner: "بمفتاح المحفظة" },
     gather: "تجميع",
     nothingToCollect: "لا يوجد شيء على عناوين الفواتير.",
     states: {

@@ -435,7 +435,7 @@ export const de: Texts = {
     cancel: "Sammelauftrag stornieren",
     addresses: "Adressen",
     method: "Wie",
-    methods: { collector: "Eine Signatur", owner: "Mit dem Schlüssel der Wallet" },
+    methods: { collector: "Eine Signatur für bis zu 200", owner: "Mit dem Schlüssel der Wallet" },
     gather: "Einsammeln",
     nothingToCollect: "Auf Rechnungsadressen liegt nichts.",
     states: {

@@ -407,7 +407,7 @@ export const en = {
     cancel: "Cancel batch",
     addresses: "Addresses",
     method: "How",
-    methods: { collector: "One signature", owner: "By the key of the wallet" },
+    methods: { collector: "One signature for up to 200", owner: "By the key of the wallet" },
     gather: "Collect",
     nothingToCollect: "Nothing lies on invoice addresses.",
     states: {

@@ -437,7 +437,7 @@ export const es: Texts = {
     cancel: "Anular el lote",
     addresses: "Direcciones",
     method: "Cómo",
-    methods: { collector: "Una sola firma", owner: "Con la clave de la billetera" },
+    methods: { collector: "Una sola firma para hasta 200", owner: "Con la clave de la billetera" },
     gather: "Recaudar",
     nothingToCollect: "No hay nada en direcciones de facturas.",
     states: {

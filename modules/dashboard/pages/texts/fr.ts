@@ -439,7 +439,7 @@ export const fr: Texts = {
     cancel: "Annuler le lot",
     addresses: "Adresses",
     method: "Moyen",
-    methods: { collector: "Une seule signature", owner: "Par la clé du portefeuille" },
+    methods: { collector: "Une seule signature pour 200 au plus", owner: "Par la clé du portefeuille" },
     gather: "Collecter",
     nothingToCollect: "Il n’y a rien sur les adresses des factures.",
     states: {

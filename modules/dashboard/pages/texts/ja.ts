@@ -430,7 +430,7 @@ export const ja: Texts = {
     cancel: "一括処理を取り消す",
     addresses: "アドレス",
     method: "方法",
-    methods: { collector: "1 回の署名", owner: "ウォレットの鍵で" },
+    methods: { collector: "200 件まで 1 回の署名", owner: "ウォレットの鍵で" },
     gather: "集金する",
     nothingToCollect: "請求書のアドレスに残高はありません。",
     states: {

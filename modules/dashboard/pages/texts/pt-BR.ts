@@ -436,7 +436,7 @@ export const ptBR: Texts = {
     cancel: "Cancelar o lote",
     addresses: "Endereços",
     method: "Como",
-    methods: { collector: "Uma única assinatura", owner: "Pela chave da carteira" },
+    methods: { collector: "Uma única assinatura para até 200", owner: "Pela chave da carteira" },
     gather: "Recolher",
     nothingToCollect: "Não há nada em endereços de faturas.",
     states: {

@@ -426,7 +426,7 @@ export const zhHans: Texts = {
     cancel: "取消批次",
     addresses: "地址",
     method: "方式",
-    methods: { collector: "一次签名", owner: "使用钱包密钥" },
+    methods: { collector: "最多 200 个一次签名", owner: "使用钱包密钥" },
     gather: "归集",
     nothingToCollect: "账单地址上没有资金。",
     states: {
