@@ -121,6 +121,9 @@ export type TeamSessionId = typeof TeamSessionId.Type
 export const PasskeyId = prefixedId("tpk").pipe(Schema.brand("PasskeyId"))
 export type PasskeyId = typeof PasskeyId.Type
 
+export const SavedViewId = prefixedId("view").pipe(Schema.brand("SavedViewId"))
+export type SavedViewId = typeof SavedViewId.Type
+
 export const RefundId = prefixedId("re").pipe(Schema.brand("RefundId"))
 export type RefundId = typeof RefundId.Type
 

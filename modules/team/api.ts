@@ -24,21 +24,18 @@ import {
 } from "../../schemas/Ids.ts"
 import { Language, TimeZone } from "../../schemas/Languages.ts"
 import { NoticeChoice } from "../../schemas/NoticeChoice.ts"
-import { pageLimits } from "../../schemas/Page.ts"
 import { Role } from "../../schemas/Roles.ts"
 import { success } from "../../schemas/Success.ts"
 import { Locale } from "../../schemas/Web.ts"
 import { maximumMembers, maximumName, maximumPasskeys, maximumSessions } from "./rules.ts"
+import { list, pageErrors, personErrors, query } from "./api/Lists.ts"
+import { TeamViewsGroup } from "./api/SavedViews.ts"
+
+export { SavedView } from "./api/SavedViews.ts"
 
 /** Characters of an e-mail address (RFC 5321), and of a token that is looked at. */
 const maximumEmail = 254
 const maximumToken = 128
-
-const list = <S extends Schema.Top>(item: S, identifier: string, example: S["Type"]) =>
-  success(Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(item), has_more: Schema.Boolean })).annotate({
-    identifier,
-    examples: [{ success: true, data: { object: "list", data: [example], has_more: false } }] as never
-  })
 
 const Name = Schema.NonEmptyString.check(Schema.isMaxLength(maximumName))
 
@@ -46,17 +43,6 @@ const Email = Schema.String.check(
   Schema.isMaxLength(maximumEmail),
   Schema.isPattern(/^[^\s@]{1,64}@[^\s@]{1,253}$/u, { message: "Expected an e-mail address" })
 )
-
-const query = {
-  limit: Schema.optionalKey(Schema.Int.check(Schema.isBetween(pageLimits))),
-  starting_after: Schema.optionalKey(Schema.String),
-  ending_before: Schema.optionalKey(Schema.String)
-}
-
-const pageErrors = ["SCOPE_MISMATCH", "VALIDATION_ERROR", "INVALID_LIMIT", "INVALID_CURSOR"] as const
-
-/** Acts that only a person does. */
-const personErrors = ["SCOPE_MISMATCH", "CREDENTIAL_NOT_ALLOWED"] as const
 
 const exampleMember = {
   id: MemberId.make("mem_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"),
@@ -496,4 +482,6 @@ export class TeamAccountGroup extends HttpApiGroup.make("team-account").add(
   }))
 {}
 
-export class TeamApi extends HttpApi.make("team-api").add(TeamGroup).add(TeamJoinGroup).add(TeamAccountGroup) {}
+export class TeamApi
+  extends HttpApi.make("team-api").add(TeamGroup).add(TeamJoinGroup).add(TeamAccountGroup).add(TeamViewsGroup)
+{}

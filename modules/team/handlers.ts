@@ -3,15 +3,23 @@ import { Effect } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, RequestInfo, requireMerchantScope, requirePerson } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
-import { requireFreshProof } from "../../runtime/Rights.ts"
+import { requireFreshProof, requireRight } from "../../runtime/Rights.ts"
 import { Settings } from "../../runtime/Settings.ts"
+import { environmentOfBoth, objectionToRight } from "../../schemas/Authorization.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid, MerchantId } from "../../schemas/Ids.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { TeamApi } from "./api.ts"
-import { type InvitationState, invitationUrl, type PersonState } from "./rules.ts"
+import { type InvitationState, invitationUrl, type PersonState, type SeenView } from "./rules.ts"
 import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
-import { accountObject, invitationObject, memberObject, passkeyObject, sessionObject } from "./handlers/Objects.ts"
+import {
+  accountObject,
+  invitationObject,
+  memberObject,
+  passkeyObject,
+  sessionObject,
+  viewObject
+} from "./handlers/Objects.ts"
 import { TeamRpc } from "./rpc.ts"
 
 const ok = <A>(data: A) => ({ success: true as const, data })
@@ -225,6 +233,48 @@ export const accountHandlers = Operations.group(
           return yield* answerIdempotently<ReadonlyArray<string>, PublicError>(
             (call) => team.makeRecoveryCodes(caller, call),
             (codes) => ({ object: "recovery_codes", codes })
+          )
+        })
+      )
+  })
+)
+
+export const viewHandlers = Operations.group(
+  TeamApi,
+  "team-views",
+  Effect.fn(function*(group) {
+    const team = yield* Team
+    return group
+      .handle(
+        "views",
+        Effect.fnUntraced(function*({ query }) {
+          const caller = yield* requirePerson
+          const cursor = readCursor(query, "view_", "the id of a saved view")
+          if (isPublicError(cursor)) return yield* cursor
+          const limit = query.limit ?? pageLimits.default
+          const { found, hasMore } = yield* team.savedViews(caller, query.list ?? null, { cursor, limit })
+          return listOf(found.map(viewObject), hasMore)
+        })
+      )
+      .handle(
+        "saveView",
+        Effect.fnUntraced(function*({ payload: { list, name, query, shared = false } }) {
+          const caller = yield* requirePerson
+          if (shared) yield* requireRight("settings:write", environmentOfBoth)
+          return yield* answerIdempotently<SeenView, PublicError>(
+            (call) => team.saveView(caller, { list, name, query, isShared: shared }, call),
+            viewObject
+          )
+        })
+      )
+      .handle(
+        "removeView",
+        Effect.fnUntraced(function*({ params }) {
+          const caller = yield* requirePerson
+          const mayShare = objectionToRight(caller, "settings:write", environmentOfBoth) === undefined
+          return yield* answerIdempotently<SeenView, PublicError>(
+            (call) => team.removeView(caller, mayShare, params.id, call),
+            viewObject
           )
         })
       )

@@ -13,8 +13,52 @@ export const tables = [
   "team_passkeys",
   "team_passkey_answers",
   "team_recovery_codes",
-  "team_recovery_tries"
+  "team_recovery_tries",
+  "saved_views"
 ] as const
+
+const recovery = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  // id: the hash of the code. Only those of the person's newest set count.
+  yield* sql`CREATE TABLE team_recovery_codes (
+    id text PRIMARY KEY,
+    merchant_id integer NOT NULL,
+    version bigint NOT NULL,
+    person text NOT NULL,
+    code_set integer NOT NULL,
+    ended_at bigint
+  )`
+  yield* sql`CREATE INDEX team_recovery_codes_by_person ON team_recovery_codes (person) WHERE ended_at IS NULL`
+  yield* sql`CREATE INDEX team_recovery_codes_by_end ON team_recovery_codes (ended_at) WHERE ended_at IS NOT NULL`
+  // id: the hash of an e-mail address, whether anybody has it or not, so that tries tell nothing.
+  yield* sql`CREATE TABLE team_recovery_tries (
+    id text PRIMARY KEY,
+    merchant_id integer NOT NULL,
+    version bigint NOT NULL, tries json NOT NULL,
+    expires_at bigint NOT NULL
+  )`
+  yield* sql`CREATE INDEX team_recovery_tries_by_end ON team_recovery_tries (expires_at)`
+})
+
+const savedViews = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`CREATE TABLE saved_views (
+    id text PRIMARY KEY,
+    merchant_id integer NOT NULL,
+    version bigint NOT NULL,
+    person text NOT NULL,
+    name text NOT NULL,
+    list text NOT NULL,
+    query text NOT NULL,
+    is_shared boolean NOT NULL,
+    status text NOT NULL CHECK (status IN ('active', 'removed')),
+    ended_at bigint CHECK ((ended_at IS NULL) = (status = 'active')),
+    created_at bigint NOT NULL
+  )`
+  yield* sql`CREATE INDEX saved_views_by_merchant ON saved_views (merchant_id, id) WHERE status = 'active'`
+  yield* sql`CREATE INDEX saved_views_by_person ON saved_views (merchant_id, person) WHERE status = 'active'`
+  yield* sql`CREATE INDEX saved_views_by_end ON saved_views (ended_at) WHERE ended_at IS NOT NULL`
+})
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {
@@ -117,24 +161,7 @@ export const migrations: Migrations = {
       expires_at bigint NOT NULL
     )`
     yield* sql`CREATE INDEX team_passkey_answers_by_end ON team_passkey_answers (expires_at)`
-    // id: the hash of the code. Only those of the person's newest set count.
-    yield* sql`CREATE TABLE team_recovery_codes (
-      id text PRIMARY KEY,
-      merchant_id integer NOT NULL,
-      version bigint NOT NULL,
-      person text NOT NULL,
-      code_set integer NOT NULL,
-      ended_at bigint
-    )`
-    yield* sql`CREATE INDEX team_recovery_codes_by_person ON team_recovery_codes (person) WHERE ended_at IS NULL`
-    yield* sql`CREATE INDEX team_recovery_codes_by_end ON team_recovery_codes (ended_at) WHERE ended_at IS NOT NULL`
-    // id: the hash of an e-mail address, whether anybody has it or not, so that tries tell nothing.
-    yield* sql`CREATE TABLE team_recovery_tries (
-      id text PRIMARY KEY,
-      merchant_id integer NOT NULL,
-      version bigint NOT NULL, tries json NOT NULL,
-      expires_at bigint NOT NULL
-    )`
-    yield* sql`CREATE INDEX team_recovery_tries_by_end ON team_recovery_tries (expires_at)`
+    yield* recovery
+    yield* savedViews
   })
 }

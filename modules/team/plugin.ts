@@ -10,7 +10,7 @@ import * as Rpc from "../../runtime/Rpc.ts"
 import { KeysByMaker, Merchants } from "../auth/plugin.ts"
 import { PersonWallets } from "../identity/plugin.ts"
 import { TeamApi } from "./api.ts"
-import { accountHandlers, joinHandlers, rpcHandlers, teamHandlers } from "./handlers.ts"
+import { accountHandlers, joinHandlers, rpcHandlers, teamHandlers, viewHandlers } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
 import { makeRepo, pruneBatch } from "./repo.ts"
 import { TeamRpc } from "./rpc.ts"
@@ -53,7 +53,7 @@ export const plugin = Plugin.make({
   layer: () =>
     Layer.mergeAll(
       start,
-      HttpApiBuilder.layer(TeamApi).pipe(Layer.provide([teamHandlers, joinHandlers, accountHandlers])),
+      HttpApiBuilder.layer(TeamApi).pipe(Layer.provide([teamHandlers, joinHandlers, accountHandlers, viewHandlers])),
       Rpc.handlers(TeamRpc, rpcHandlers)
     ).pipe(Layer.provideMerge(layer))
 })

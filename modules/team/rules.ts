@@ -2,4 +2,5 @@
 export * from "./rules/Memberships.ts"
 export * from "./rules/People.ts"
 export * from "./rules/RecoveryCodes.ts"
+export * from "./rules/SavedViews.ts"
 export * from "./rules/TeamSessions.ts"

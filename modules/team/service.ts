@@ -9,7 +9,15 @@ import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Right, Role } from "../../schemas/Roles.ts"
 import type { IssuedChallenge } from "../identity/plugin.ts"
 import type { PageQuery } from "./repo.ts"
-import type { InvitationState, PageChoices, PasskeyState, PersonState, SessionState } from "./rules.ts"
+import type {
+  InvitationState,
+  PageChoices,
+  PasskeyState,
+  PersonState,
+  SeenView,
+  SessionState,
+  ViewList
+} from "./rules.ts"
 import {
   accountOf,
   changePages,
@@ -63,6 +71,7 @@ import {
   signInByRecovery,
   signInByWallet
 } from "./service/SignIn.ts"
+import { type NewView, removeSavedView, saveView } from "./service/SavedViews.ts"
 import { makeTeamContext } from "./service/TeamContext.ts"
 import { registerTextPasskeys } from "./service/TextPasskeys.ts"
 
@@ -185,6 +194,25 @@ export class Team extends Context.Service<Team, {
     caller: Caller,
     call: IdempotentCall<ReadonlyArray<string>>
   ) => Effect.Effect<ReadonlyArray<string>, PublicError>
+  /** Saved views that the caller sees: own and shared ones, newest first; `list` null: of all lists. */
+  readonly savedViews: (
+    caller: Caller,
+    list: ViewList | null,
+    page: Omit<PageQuery, "merchantId">
+  ) => Effect.Effect<{ readonly found: ReadonlyArray<SeenView>; readonly hasMore: boolean }>
+  /** Errors: `INVALID_TRANSITION` for one too many. */
+  readonly saveView: (
+    caller: Caller,
+    view: NewView,
+    call: IdempotentCall<SeenView>
+  ) => Effect.Effect<SeenView, PublicError>
+  /** `mayShare`: whether the caller may remove what everybody has. Errors: `NOT_FOUND`. */
+  readonly removeView: (
+    caller: Caller,
+    mayShare: boolean,
+    id: string,
+    call: IdempotentCall<SeenView>
+  ) => Effect.Effect<SeenView, PublicError>
   /** A one-time link on the operator's word; `member`: an id or an e-mail address, null: the first owner. */
   readonly loginLink: (merchantId: number, member: string | null) => Effect.Effect<OneTimeLink, PublicError>
 }>()("tillwire/modules/team/Team") {}
@@ -263,6 +291,9 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
       const person = yield* ensurePersonOfCaller(context, caller)
       return yield* makeRecoveryCodes(context, caller.merchantId, person, call)
     }),
+    savedViews: ({ merchantId, person }, list, page) => repo.viewPage({ ...page, merchantId, person, list }),
+    saveView: (caller, view, call) => saveView(context, caller, view, call),
+    removeView: (caller, mayShare, id, call) => removeSavedView(context, caller, mayShare, id, call),
     loginLink: (merchantId, member) => issueLink(context, merchantId, member)
   })
   return Context.make(TeamSessions, sessions).pipe(

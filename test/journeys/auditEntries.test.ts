@@ -194,6 +194,7 @@ const again = "sends again what was told already"
 const reads = "reads"
 const ofReal = "takes real money; its own tests look for the entry: limits.test.ts, changes.test.ts"
 const questions = "asks for what is signed next, and changes nothing"
+const savedLists = "which lists somebody wants to find again: no money, no rights, and nobody is told of them"
 
 const refundPath = ({ id }: { readonly id: string }, what = "") => `/api/v1/refunds/${id}${what}`
 const batchPath = ({ id }: { readonly id: string }, what = "") => `/api/v1/batches/${id}${what}`
@@ -276,6 +277,8 @@ const writes: Readonly<Record<string, Write | string>> = {
   "DELETE /api/v1/team/sessions/{id}": "a session of the dashboard: below, by its form",
   "PATCH /api/v1/team/passkeys/{id}": "takes a passkey: passkeys.test.ts",
   "DELETE /api/v1/team/passkeys/{id}": "takes a passkey: passkeys.test.ts",
+  "POST /api/v1/team/views": savedLists,
+  "DELETE /api/v1/team/views/{id}": savedLists,
   "POST /api/v1/team/recovery-codes": "takes a member with an e-mail address: recovery.test.ts",
   "PATCH /api/v1/merchant/settings": plain(
     "jwt",

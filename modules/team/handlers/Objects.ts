@@ -1,12 +1,13 @@
 /** People, invitations, sessions and passkeys as the API shows them. */
 import { allowedFrom } from "../../../schemas/Proposals.ts"
-import { MemberId, PasskeyId, PersonId, TeamInvitationId, TeamSessionId } from "../../../schemas/Ids.ts"
+import { MemberId, PasskeyId, PersonId, SavedViewId, TeamInvitationId, TeamSessionId } from "../../../schemas/Ids.ts"
 import {
   endOf,
   type InvitationState,
   invitationStatusAt,
   type PasskeyState,
   type PersonState,
+  type SeenView,
   type SessionState
 } from "../rules.ts"
 import type { MemberView } from "../service.ts"
@@ -67,4 +68,15 @@ export const passkeyObject = (passkey: PasskeyState) => ({
   created_at: passkey.createdAt,
   last_used_at: passkey.lastUsedAt,
   money_from: passkey.moneyFrom
+})
+
+export const viewObject = ({ isOwn, view }: SeenView) => ({
+  id: SavedViewId.make(view.id),
+  object: "saved_view" as const,
+  list: view.list,
+  name: view.name,
+  query: view.query,
+  shared: view.isShared,
+  is_own: isOwn,
+  created_at: view.createdAt
 })

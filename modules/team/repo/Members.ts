@@ -145,7 +145,7 @@ export interface PageQuery {
 }
 
 /** Rows in the order of a list, of which one more was read than shown. */
-const pageOf = <Row, A>(rows: ReadonlyArray<Row>, { cursor, limit }: PageQuery, read: (row: Row) => A) => {
+export const pageOf = <Row, A>(rows: ReadonlyArray<Row>, { cursor, limit }: PageQuery, read: (row: Row) => A) => {
   const found = rows.slice(0, limit).map(read)
   return { found: cursor?.direction === "newer" ? found.toReversed() : found, hasMore: rows.length > limit }
 }

@@ -199,6 +199,7 @@ const deletions = [
   ["team_passkey_answers", "expires_at", 0],
   ["team_recovery_tries", "expires_at", 0],
   ["team_recovery_codes", "ended_at", 0],
+  ["saved_views", "ended_at", 0],
   ["team_sessions", "signed_in_at", maximumSessionSeconds]
 ].map(([table, column, seconds]) =>
   `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(

@@ -45,7 +45,7 @@ export const ensurePersonOfCaller = Effect.fnUntraced(function*(context: TeamCon
   )
 })
 
-const requirePersonRow = ({ repo }: TeamContext, id: string) =>
+export const requirePersonRow = ({ repo }: TeamContext, id: string) =>
   Effect.flatMap(repo.person(id), (person) =>
     person === undefined
       ? Effect.die(new Error(`the person ${id} of a member has no row`))
