@@ -540,6 +540,12 @@ const theirOwn = "of one person: language, passkeys and codes, as by the API"
 
 /** Every form of the dashboard: its entries, or why it has none. */
 const forms: Readonly<Record<string, Form | string>> = {
+  ...Object.fromEntries(
+    ["payments", "todo", "refunds", "events", "audit"].flatMap((page) => [
+      [`${page} save_view`, savedLists],
+      [`${page} remove_view`, savedLists]
+    ])
+  ),
   "payments/new create": ofTrade,
   "payments/:id simulate": ofPlay,
   "payments/:id advance": ofPlay,

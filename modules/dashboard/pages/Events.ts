@@ -4,6 +4,7 @@ import { html } from "../../../runtime/pages/Html.ts"
 import type { List } from "../service.ts"
 import { card, cursorOf, facts, pager, table, timeOf } from "./Elements.ts"
 import type { Page } from "./Page.ts"
+import { savedViews, viewActions } from "./SavedViews.ts"
 
 interface EventRow {
   readonly id: string
@@ -30,29 +31,32 @@ export const events: Page = {
     })
     return {
       title: sections.events,
-      body:
-        html`<form class="filters"><label class="inlinelabel">${words.type}<input name="type" value="${type}" placeholder="invoice.*"></label><button>${lists.filter}</button></form>${
-          card(
-            null,
-            found.data.length === 0 ? html`<p>${lists.nothing}</p>` : html`${
-              table(sections.events, [
-                {
-                  title: fields.time,
-                  cell: ({ created }) => timeOf(visit, created)
-                },
-                { title: words.type, cell: ({ type: name }) => name },
-                {
-                  title: fields.number,
-                  cell: ({ id }) => html`<a class="mono" href="${visit.at(`events/${id}`)}">${id}</a>`
-                },
-                { title: words.about, cell: ({ data: { object } }) => `${object.object} ${object.id.slice(-8)}` },
-                { title: words.waiting, isNumber: true, cell: ({ pending_webhooks }) => pending_webhooks }
-              ], found.data)
-            }${pager(visit, found.data, found.has_more)}`
-          )
-        }`
+      body: html`${yield* savedViews(
+        visit,
+        "events"
+      )}<form class="filters"><label class="inlinelabel">${words.type}<input name="type" value="${type}" placeholder="invoice.*"></label><button>${lists.filter}</button></form>${
+        card(
+          null,
+          found.data.length === 0 ? html`<p>${lists.nothing}</p>` : html`${
+            table(sections.events, [
+              {
+                title: fields.time,
+                cell: ({ created }) => timeOf(visit, created)
+              },
+              { title: words.type, cell: ({ type: name }) => name },
+              {
+                title: fields.number,
+                cell: ({ id }) => html`<a class="mono" href="${visit.at(`events/${id}`)}">${id}</a>`
+              },
+              { title: words.about, cell: ({ data: { object } }) => `${object.object} ${object.id.slice(-8)}` },
+              { title: words.waiting, isNumber: true, cell: ({ pending_webhooks }) => pending_webhooks }
+            ], found.data)
+          }${pager(visit, found.data, found.has_more)}`
+        )
+      }`
     }
-  })
+  }),
+  actions: viewActions("events")
 }
 
 export const event: Page = {

@@ -9,6 +9,7 @@ import { card, cursorOf, field, form, pager, select, table } from "./Elements.ts
 import { exportCard, lastDays } from "./Exports.ts"
 import { invoiceColumns, type InvoiceRow } from "./InvoiceRows.ts"
 import type { Page } from "./Page.ts"
+import { savedViews, viewActions } from "./SavedViews.ts"
 
 const pageSize = 25
 
@@ -41,7 +42,7 @@ export const payments: Page = {
       title: texts.sections.payments,
       acts: visit.may("invoices:write")
         && html`<a class="button main" href="${at("payments/new")}">${texts.payments.newInvoice}</a>`,
-      body: html`${filters}${
+      body: html`${yield* savedViews(visit, "payments")}${filters}${
         card(
           null,
           found.data.length > 0
@@ -54,7 +55,8 @@ export const payments: Page = {
         )
       }${exportCard(visit, ["invoices", "payments", "lots"], lastDays(visit))}`
     }
-  })
+  }),
+  actions: viewActions("payments")
 }
 
 export const newInvoice: Page = {

@@ -41,6 +41,7 @@ import {
 } from "./Approving.ts"
 import { approverNames, approvers, type Names } from "./Approvers.ts"
 import type { Page, Screen, Visit } from "./Page.ts"
+import { savedViews, viewActions } from "./SavedViews.ts"
 import { refundOutcomes, simulateRefund } from "./Simulator.ts"
 import type { NoticeName } from "./Texts.ts"
 
@@ -93,7 +94,7 @@ export const refunds: Page = {
     ]
     return {
       title: texts.sections.refunds,
-      body: html`<form class="filters">${
+      body: html`${yield* savedViews(visit, "refunds")}<form class="filters">${
         select({ name: "status", label: texts.fields.state, options, value: status })
       }<button>${texts.lists.filter}</button></form>${
         card(
@@ -106,7 +107,8 @@ export const refunds: Page = {
         )
       }${exportCard(visit, ["refunds"], lastDays(visit))}`
     }
-  })
+  }),
+  actions: viewActions("refunds")
 }
 
 /** Whether the person may approve it, and has not. */

@@ -3,8 +3,9 @@ import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import type { List } from "../service.ts"
-import { apiText, card, chip, cursorOf, foreign, networkName, pager, sentValue, table, timeOf } from "./Elements.ts"
+import { apiText, card, chip, cursorOf, foreign, networkName, pager, table, timeOf } from "./Elements.ts"
 import type { Page } from "./Page.ts"
+import { savedViews, viewActions } from "./SavedViews.ts"
 
 interface NetworkRow {
   readonly network: Network
@@ -62,14 +63,18 @@ export const audit: Page = {
     const found = yield* api.get<List<AuditRow>>("/api/v1/audit-log", { limit: pageSize, action, ...cursorOf(visit) })
     return {
       title: sections.audit,
-      body: html`<form class="filters"><label class="inlinelabel">${words.action}<input name="action" value="${
-        sentValue(visit, "action", action)
-      }" placeholder="exception.resolve"></label><button>${lists.filter}</button></form>${
+      body: html`${yield* savedViews(
+        visit,
+        "audit"
+      )}<form class="filters"><label class="inlinelabel">${words.action}<input name="action" value="${action}" placeholder="exception.resolve"></label><button>${lists.filter}</button></form>${
         card(
           null,
           found.data.length === 0 ? html`<p>${lists.nothing}</p>` : html`${
             table(sections.audit, [
-              { title: fields.time, cell: ({ created_at }) => timeOf(visit, created_at) },
+              {
+                title: fields.time,
+                cell: ({ created_at }) => timeOf(visit, created_at)
+              },
               { title: words.who, cell: ({ actor }) => foreign(actor) },
               { title: words.action, cell: ({ action: name }) => name },
               { title: words.what, cell: ({ subject }) => `${subject.object} ${subject.id.slice(-8)}` },
@@ -89,5 +94,6 @@ export const audit: Page = {
         )
       }`
     }
-  })
+  }),
+  actions: viewActions("audit")
 }

@@ -21,6 +21,7 @@ import {
 } from "./Elements.ts"
 import { icon } from "./Icons.ts"
 import type { Page, Visit } from "./Page.ts"
+import { savedViews, viewActions } from "./SavedViews.ts"
 
 type Case = typeof Exception.Encoded
 
@@ -116,7 +117,9 @@ export const todo: Page = {
       }>${text}</a></li>`
     return {
       title: texts.sections.todo,
-      body: html`<ul class="pills">${pill("open", texts.todo.open)}${pill("resolved", texts.todo.decided)}</ul>${
+      body: html`${yield* savedViews(visit, "todo")}<ul class="pills">${pill("open", texts.todo.open)}${
+        pill("resolved", texts.todo.decided)
+      }</ul>${
         found.data.length === 0 && shown === undefined
           ? card(null, html`<p>${texts.todo.nothing}</p>`)
           : html`<div class="cols wide">${
@@ -126,6 +129,7 @@ export const todo: Page = {
     }
   }),
   actions: {
+    ...viewActions("todo"),
     resolve: Effect.fnUntraced(function*(visit, sent) {
       const id = sent.get("exception") ?? ""
       const decision = sent.get("decision") ?? ""

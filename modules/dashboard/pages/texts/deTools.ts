@@ -107,6 +107,15 @@ export const toolTexts: ToolTexts = {
     means: "Was das bedeutet",
     head: "Neuester Block"
   },
+  views: {
+    title: "Gespeicherte Ansichten",
+    none: "Noch keine Ansichten dieser Liste. Wählen Sie einen Filter und speichern Sie ihn unter einem Namen.",
+    name: "Name dieser Ansicht",
+    share: "Für alle im Shop",
+    save: "Diese Ansicht speichern",
+    remove: "Entfernen",
+    shared: "Geteilt"
+  },
   domain: {
     title: "Domain Ihres Shops",
     text: "Ihre Kunden sehen sie auf der Zahlungsseite mit dem Zeichen ✓, sobald die Domain selbst Sie nennt.",

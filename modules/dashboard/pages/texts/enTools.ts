@@ -101,6 +101,15 @@ export const toolTexts = {
     means: "What it means",
     head: "Newest block"
   },
+  views: {
+    title: "Saved views",
+    none: "No views of this list yet. Choose a filter, then save it by a name.",
+    name: "Name of this view",
+    share: "For everybody of the shop",
+    save: "Save this view",
+    remove: "Remove",
+    shared: "Shared"
+  },
   domain: {
     title: "Domain of your shop",
     text: "Your customers see it on the payment page with the sign ✓, once the domain itself names you.",

@@ -106,6 +106,15 @@ export const toolTexts: ToolTexts = {
     means: "Qué significa",
     head: "Bloque más reciente"
   },
+  views: {
+    title: "Vistas guardadas",
+    none: "Aún no hay vistas de esta lista. Elija un filtro y guárdelo con un nombre.",
+    name: "Nombre de esta vista",
+    share: "Para todos los de la tienda",
+    save: "Guardar esta vista",
+    remove: "Quitar",
+    shared: "Compartida"
+  },
   domain: {
     title: "Dominio de su tienda",
     text: "Sus clientes lo ven en la página de pago con el signo ✓ en cuanto el propio dominio le nombra.",

@@ -111,6 +111,15 @@ export const toolTexts: ToolTexts = {
     means: "Ce que cela signifie",
     head: "Bloc le plus récent"
   },
+  views: {
+    title: "Vues enregistrées",
+    none: "Pas encore de vue de cette liste. Choisissez un filtre, puis enregistrez-le sous un nom.",
+    name: "Nom de cette vue",
+    share: "Pour tous ceux de la boutique",
+    save: "Enregistrer cette vue",
+    remove: "Retirer",
+    shared: "Partagée"
+  },
   domain: {
     title: "Domaine de votre boutique",
     text: "Vos clients le voient sur la page de paiement avec le signe ✓ dès que le domaine lui-même vous nomme.",

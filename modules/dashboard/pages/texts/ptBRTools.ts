@@ -106,6 +106,15 @@ export const toolTexts: ToolTexts = {
     means: "O que significa",
     head: "Bloco mais recente"
   },
+  views: {
+    title: "Visões salvas",
+    none: "Ainda não há visões desta lista. Escolha um filtro e salve-o com um nome.",
+    name: "Nome desta visão",
+    share: "Para todos da loja",
+    save: "Salvar esta visão",
+    remove: "Remover",
+    shared: "Compartilhada"
+  },
   domain: {
     title: "Domínio da sua loja",
     text: "Seus clientes o veem na página de pagamento com o sinal ✓ assim que o próprio domínio indica você.",

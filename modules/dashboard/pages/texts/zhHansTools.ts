@@ -104,6 +104,15 @@ export const toolTexts: ToolTexts = {
     means: "含义",
     head: "最新区块"
   },
+  views: {
+    title: "已保存的视图",
+    none: "此列表还没有视图。请选择筛选条件，然后以名称保存。",
+    name: "此视图的名称",
+    share: "对店铺所有人可见",
+    save: "保存此视图",
+    remove: "移除",
+    shared: "共享"
+  },
   domain: {
     title: "店铺域名",
     text: "一旦域名本身指明您的店铺，顾客就会在付款页面上看到带 ✓ 的域名。",
