@@ -3,7 +3,7 @@
  */
 import { Schema } from "effect"
 import { ApprovalSummary } from "./Approval.ts"
-import { EpochSeconds, ExceptionId, InvoiceId, PaymentId, RefundId } from "./Ids.ts"
+import { EpochSeconds, ExceptionId, InvoiceId, PaymentId, RefundId, TokenId } from "./Ids.ts"
 import { WireAmount } from "./Invoice.ts"
 import { UsdDecimal } from "./Money.ts"
 import { Network } from "./Network.ts"
@@ -69,6 +69,8 @@ export const exampleRefund = {
   currency: "usd",
   token_amount: "5.000000",
   token_symbol: "USDC",
+  token_id: TokenId.make(7),
+  token_address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
   network: "base",
   received_tx_hash: null,
   fee: 20,
@@ -100,6 +102,12 @@ export const Refund = Schema.Struct({
   currency: Schema.Literal("usd"),
   token_amount: Schema.NullOr(Schema.String),
   token_symbol: Schema.NullOr(Schema.String),
+  token_id: Schema.NullOr(TokenId).annotate({
+    description: "Null: the token is in no list, so that anybody may have made it and chosen its symbol"
+  }),
+  token_address: Schema.NullOr(Schema.String).annotate({
+    description: "The token's contract; null for the network's own coin, and with `token_symbol`"
+  }),
   network: Schema.NullOr(Network),
   received_tx_hash: Schema.NullOr(Schema.String).annotate({
     description: "Of money that pays no invoice: the transaction that brought it. Else its payment says it"

@@ -68,7 +68,9 @@ export interface RefundRow {
   readonly amount: bigint
   readonly fee: bigint
   readonly destination: { readonly network: string; readonly address: string } | null
-  readonly token: { readonly symbol: string; readonly decimals: number } | null
+  readonly token: { readonly id: number | null; readonly symbol: string; readonly decimals: number } | null
+  /** Null: the network's own coin, or no token is known yet. */
+  readonly token_address: string | null
   /** Base units. */
   readonly token_amount: string | null
   readonly tx_hash: string | null
@@ -323,7 +325,8 @@ export const make = Effect.gen(function*() {
   ) =>
     sql<Row>`SELECT r.id, r.invoice_id, r.environment, r.status, r.amount, r.fee, r.destination, r.token,
         r.token_amount::text AS token_amount, r.tx_hash, r.reason, r.failure_code, r.created_at, r.updated_at,
-        r.terms ->> 'exceptionId' AS exception_id, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
+        r.terms ->> 'exceptionId' AS exception_id,
+        coalesce(r.terms ->> 'tokenAddress', r.token ->> 'address') AS token_address, i.customer_id, coalesce(i.metadata, '{}'::json) AS metadata
         ${more.columns}
       FROM (SELECT * FROM refunds
         WHERE merchant_id = ${merchantId} AND environment = ${environment} AND id > ${refundIdOf(after)}

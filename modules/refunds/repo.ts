@@ -46,7 +46,14 @@ const Row = Schema.Struct({
   destination: Schema.NullOr(
     Schema.Struct({ network: Network, address: Schema.String, memo: Schema.NullOr(Schema.String) })
   ),
-  token: Schema.NullOr(Schema.Struct({ id: Schema.NullOr(Schema.Int), symbol: Schema.String, decimals: Schema.Int })),
+  token: Schema.NullOr(
+    Schema.Struct({
+      id: Schema.NullOr(Schema.Int),
+      symbol: Schema.String,
+      decimals: Schema.Int,
+      address: Schema.optionalKey(Schema.NullOr(Schema.String))
+    })
+  ),
   token_amount: Schema.NullOr(Schema.String),
   tx_hash: Schema.NullOr(Schema.String),
   balance_transaction_id: Schema.NullOr(Schema.String),

@@ -292,18 +292,39 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
     () =>
       Effect.gen(function*() {
         const { merchant } = yield* TheTown
-        const { owner, see } = yield* visitorOf(merchant)
+        const { owner, see, send } = yield* visitorOf(merchant)
         const { invoice_id: invoice } = yield* call("invoices", { amount_usd: 50 })
         yield* call(`devnet/invoices/${invoice}/simulate`, { action: "wrong_token", network: "base" })
         const { data: { data: [exception] } } = yield* call(`exceptions?invoice_id=${invoice}`)
         const token = unlistedPlayToken("base")!
         assert.deepInclude(exception.token, { id: null, symbol: token.symbol })
         const contract = `${token.address.slice(0, 6)}…${token.address.slice(-4)}`
-        for (const address of ["/payments", `/payments/${invoice}`, `/todo?open=${exception.id}`]) {
-          const { text } = yield* see(owner, address)
-          assert.notInclude(text, token.symbol, address)
-          assert.include(text.toLowerCase(), `unlisted token ${contract.toLowerCase()}`, address)
-        }
+        const isNamedByContract = Effect.fnUntraced(function*(...addresses: ReadonlyArray<string>) {
+          for (const address of addresses) {
+            const { text } = yield* see(owner, address)
+            assert.notInclude(text, token.symbol, address)
+            assert.include(text.toLowerCase(), `unlisted token ${contract.toLowerCase()}`, address)
+          }
+        })
+        yield* isNamedByContract("/payments", `/payments/${invoice}`, `/todo?open=${exception.id}`)
+        const resolved = yield* send(owner, "/todo", {
+          action: "resolve",
+          exception: exception.id,
+          decision: "refund",
+          note: ""
+        })
+        const refund = /refunds\/(re_[\w-]+)/.exec(String(resolved.headers.location))![1]!
+        yield* isNamedByContract("/refunds", `/refunds/${refund}`)
+        const { data } = yield* call(`refunds/${refund}`)
+        assert.deepInclude(data, { token_id: null, token_symbol: token.symbol, token_address: token.address })
+        const { key, service } = yield* TheTown
+        const day = data.created_at - data.created_at % 86_400
+        const { text } = yield* service.call(`/api/v1/exports/refunds?from=${day}&to=${day + 172_800}`, {
+          headers: { "x-api-key": key }
+        })
+        const [head, ...rows] = text.trim().split("\r\n").map((line) => line.split(","))
+        assert.deepStrictEqual(head!.slice(-2), ["token_id", "token_address"])
+        assert.deepStrictEqual(rows.find(([id]) => id === refund)!.slice(-2), ["", token.address])
       }),
     60_000
   )

@@ -26,6 +26,7 @@ import {
   table,
   timeOf,
   tokenAmount,
+  tokenName,
   type Tone,
   usd
 } from "./Elements.ts"
@@ -61,6 +62,9 @@ const stateOf = (visit: Visit, refund: RefundRow): Html =>
 const wholeAddress = (text: string): Html =>
   html`<span class="mono wrap">${text.match(/.{1,4}/gu)?.join(" ") ?? text}</span>`
 
+const tokenOf = (visit: Visit, { token_address: address, token_id: id, token_symbol: symbol }: RefundRow) =>
+  tokenName(visit, { id, symbol, address })
+
 const columns = (visit: Visit): ReadonlyArray<Column<RefundRow>> => {
   const { fields } = visit.texts
   return [
@@ -69,7 +73,7 @@ const columns = (visit: Visit): ReadonlyArray<Column<RefundRow>> => {
       cell: ({ id }) => html`<a class="mono" href="${visit.at(`refunds/${id}`)}">${shortId(id)}</a>`
     },
     { title: fields.amount, isNumber: true, cell: ({ amount_decimal }) => usd(visit, amount_decimal) },
-    { title: fields.token, cell: ({ token_amount, token_symbol }) => tokenAmount(token_amount, token_symbol) },
+    { title: fields.token, cell: (refund) => tokenAmount(refund.token_amount, tokenOf(visit, refund)) },
     { title: fields.network, cell: ({ network }) => networkName(network) },
     {
       title: fields.to,
@@ -208,7 +212,7 @@ const refundScreen = (
         facts([
           [fields.amount, usd(visit, refund.amount_decimal)],
           [words.fee, refund.fee === 0 ? null : usd(visit, refund.fee_decimal)],
-          [fields.token, tokenAmount(refund.token_amount, refund.token_symbol)],
+          [fields.token, tokenAmount(refund.token_amount, tokenOf(visit, refund))],
           [fields.network, networkName(refund.network)],
           [fields.to, refund.destination_address !== null && wholeAddress(refund.destination_address)],
           [fields.transaction, refund.tx_hash !== null && wholeAddress(refund.tx_hash)],

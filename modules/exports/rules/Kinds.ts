@@ -105,13 +105,18 @@ export const refundColumns = [
   "customer_id",
   "created_at",
   "updated_at",
-  "exception_id"
+  "exception_id",
+  "token_id",
+  "token_address"
 ] as const
 
 const refundTokenAmount = ({ token, token_amount: units }: RefundRow): string | null =>
   token === null || units === null ? null : formatUnits(BigInt(units), token.decimals)
 
-/** Token and token amount are empty until the refund is approved. */
+/**
+ * Token and token amount of an order's refund are empty until it is approved. Without an id the token is in no list,
+ * and its symbol is whatever its contract says.
+ */
 export const refundCells = (row: RefundRow): ReadonlyArray<Cell> => [
   text(row.id),
   text(row.invoice_id),
@@ -130,7 +135,9 @@ export const refundCells = (row: RefundRow): ReadonlyArray<Cell> => [
   text(row.customer_id),
   time(row.created_at),
   time(row.updated_at),
-  text(row.exception_id)
+  text(row.exception_id),
+  decimal(row.token?.id == null ? null : String(row.token.id)),
+  text(row.token_address)
 ]
 
 /**

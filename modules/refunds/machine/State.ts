@@ -24,7 +24,13 @@ export interface Destination {
 
 /** What is paid out: so many base units of this token. A token that is not in the catalogue has no id. */
 export interface Payout {
-  readonly token: { readonly id: number | null; readonly symbol: string; readonly decimals: number }
+  readonly token: {
+    readonly id: number | null
+    readonly symbol: string
+    readonly decimals: number
+    /** Its contract; null for the network's own coin. Absent: the terms of the refund say it. */
+    readonly address?: string | null
+  }
   readonly units: BaseUnits
 }
 

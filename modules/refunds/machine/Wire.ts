@@ -32,6 +32,8 @@ export const refundObject = (
   currency: "usd",
   token_amount: tokenAmountOf(refund),
   token_symbol: refund.token?.symbol ?? null,
+  token_id: refund.token?.id ?? null,
+  token_address: refund.terms?.tokenAddress ?? refund.token?.address ?? null,
   network: refund.terms?.network ?? refund.destination?.network ?? null,
   received_tx_hash: refund.terms?.receivedTxHash ?? null,
   fee: usdWire(refund.fee),

@@ -47,8 +47,8 @@ export const payoutOf = Effect.fnUntraced(
     const spot = yield* prices.spot(token).pipe(Effect.catchTag("PriceUnavailable", () => Effect.succeed(null)))
     if (spot === null) return null
     const units = tokenAmountDown(net(refund), spot.rate, token.decimals)
-    const { decimals, id, symbol } = token
-    return units === 0n ? null : { token: { id, symbol, decimals }, units }
+    const { address, decimals, id, symbol } = token
+    return units === 0n ? null : { token: { id, symbol, decimals, address }, units }
   }
 )
 

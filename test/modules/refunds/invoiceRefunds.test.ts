@@ -84,6 +84,8 @@ layer(invoiceService)("refunds of invoices", (it) => {
         amount: 10_000,
         token_amount: "10.000000",
         token_symbol: "USDC",
+        token_id: usdc.id,
+        token_address: usdc.address,
         network: "base",
         fee: 0,
         net_amount: 10_000,

@@ -113,7 +113,7 @@ const observe = (index: number): Command => ({
 })
 
 const payout = (refund: RefundState): Payout => ({
-  token: { id: 1, symbol: "USDC", decimals: 6 },
+  token: { id: 1, symbol: "USDC", decimals: 6, address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913" },
   units: tokenAmountDown(net(refund), { numerator: 1n, denominator: 1n }, 6)
 })
 
@@ -574,6 +574,8 @@ describe("a refund", () => {
       net_amount_decimal: "6.980",
       token_amount: "6.980000",
       token_symbol: "USDC",
+      token_id: 1,
+      token_address: "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913",
       network: "base"
     })
   })
