@@ -41,7 +41,7 @@ const Name = Schema.NonEmptyString.check(Schema.isMaxLength(maximumName))
 
 const Email = Schema.String.check(
   Schema.isMaxLength(maximumEmail),
-  Schema.isPattern(/^[^\s@]{1,64}@[^\s@]{1,253}$/u, { message: "Expected an e-mail address" })
+  Schema.isPattern(/^[^\s\p{C}@<>"]{1,64}@[^\s\p{C}@<>"]{1,253}$/u, { message: "Expected an e-mail address" })
 )
 
 const exampleMember = {

@@ -68,6 +68,44 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
       assert.deepStrictEqual(yield* rolesOf(merchant), ["owner", "support"])
     }))
 
+  it.effect("is invited by an e-mail address or refused one that is none, by the name of its field", () =>
+    Effect.gen(function*() {
+      const merchant = yield* newMerchant
+      const owner = yield* signInByLink(merchant)
+      const wrong = [
+        "",
+        "ines",
+        "@shop.example",
+        "ines@",
+        "ines@a@shop.example",
+        "ines@shop.example\r\nbcc: all@shop.example",
+        "ines\u0000@shop.example",
+        "ines@shop\ud800.example",
+        "\u202eines@shop.example",
+        "ines\u0007@shop.example",
+        "<img src=x>@shop.example",
+        "\"ines\"@shop.example",
+        `${"i".repeat(65)}@shop.example`,
+        `ines@${"s".repeat(250)}.example`,
+        7,
+        ["ines@shop.example"]
+      ]
+      const taken: Array<string> = []
+      for (const email of wrong) {
+        const { body, status } = yield* callAs(owner.session, merchant, "POST", "/team/invitations", {
+          role: "viewer",
+          email
+        })
+        const refusal = `${status} ${body.error?.code} ${body.error?.param}`
+        // What no text of the database can be is refused before any field is read, and names none.
+        const named = /[\0\ud800]/.test(String(email)) ? "null" : "email"
+        if (refusal !== `400 VALIDATION_ERROR ${named}`) taken.push(`${JSON.stringify(email)}: ${refusal}`)
+      }
+      assert.deepStrictEqual(taken, [])
+      const { data } = yield* dataAs(owner.session, merchant, "GET", "/team/invitations")
+      assert.deepStrictEqual(data, [], "and none is made")
+    }))
+
   it.effect("is invited by links for one use, which end when they are revoked or their maker is no owner any more", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
