@@ -12,7 +12,7 @@ import { loginLink } from "../journeys/LoginLink.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
-import { openContext, openPage } from "./Page.ts"
+import { foreignRequests, openContext, openPage } from "./Page.ts"
 import { axeViolations, overflow, smallTargets } from "./PageChecks.ts"
 
 declare const navigator: any
@@ -34,6 +34,24 @@ const announceWallet = ({ address, kind }: Record<string, string>) => {
     "eip6963:requestProvider",
     () => window.dispatchEvent(new CustomEvent("eip6963:announceProvider", { detail }))
   )
+}
+
+/** Wallets that would be more than a name and a picture. */
+const announceHostileWallets = () => {
+  const provider = { request: async () => null }
+  const announce = (name: unknown, rdns: unknown, icon: unknown) =>
+    window.dispatchEvent(
+      new CustomEvent("eip6963:announceProvider", { detail: { info: { uuid: "1", name, rdns, icon }, provider } })
+    )
+  const picture = "<svg xmlns='http://www.w3.org/2000/svg' onload='alert(1)'><script>alert(1)</script></svg>"
+  window.addEventListener("eip6963:requestProvider", () => {
+    announce("<img src=x onerror=alert(1)>" + "x".repeat(9_000), "one.example", "https://evil.example/track.png")
+    announce("{wallet} $& \u202egnp.exe", "two.example", `data:image/svg+xml,${encodeURIComponent(picture)}`)
+    announce("<script>alert(1)</script>", "three.example", "data:text/html,<script>alert(1)</script>")
+    announce({ toString: () => "object" }, "four.example", "")
+    announce(null, "five.example", "javascript:alert(1)")
+    window.announceLate = () => announce("late", "six.example", { toString: () => "javascript:alert(1)" })
+  })
 }
 
 class Dashboard extends Context.Service<Dashboard, {
@@ -185,6 +203,35 @@ layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a 
           assert.deepStrictEqual(complaints.filter((each) => !each.includes("Failed to load")), [])
         })
       }
+    }).pipe(Effect.scoped))
+
+  it.effect("shows names of wallets as text and their pictures only where they are data, whatever they say", () =>
+    Effect.gen(function*() {
+      const { url } = yield* Dashboard
+      const opened = yield* openPage(yield* openContext())
+      const { complaints, page } = opened
+      yield* Effect.promise(async () => {
+        await page.addInitScript(announceHostileWallets)
+        await page.goto(`${url}/signin`)
+        const buttons = page.locator(".wallets button")
+        await buttons.first().waitFor()
+        await page.evaluate(() => window.announceLate())
+        const shown = await buttons.allTextContents()
+        const isolated = (name: string) => `\u2068${name}\u2069`
+        const script = "<script>alert(1)</script>"
+        assert.deepStrictEqual(shown.map((text: string) => text.replace("Sign in with ", "")), [
+          isolated("<img src=x onerror=alert(1)>xxxxx".slice(0, 32)),
+          isolated("{wallet} $& gnp.exe"),
+          isolated(script),
+          isolated("late")
+        ])
+        assert.strictEqual(await page.locator(".wallets script, .wallets a, .wallets iframe").count(), 0)
+        const pictures = await page.locator(".wallets img").evaluateAll((all: Array<any>) => all.map(({ src }) => src))
+        assert.lengthOf(pictures, 1)
+        assert.match(pictures[0]!, /^data:image\/svg/)
+      })
+      assert.deepStrictEqual(complaints, [])
+      assert.deepStrictEqual(foreignRequests(opened, url), [])
     }).pipe(Effect.scoped))
 
   it.effect("needs a name for a passkey, and says what the browser says where it makes none", () =>
