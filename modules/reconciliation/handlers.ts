@@ -99,7 +99,7 @@ export const handlers = Operations.group(
           const limit = query.limit ?? closedLimits.default
           const found = yield* reconciliation.listClosed(owner, before, limit + 1)
           const data = found.slice(0, limit).map(closedObject)
-          const next_period = yield* reconciliation.nextToClose(owner)
+          const next_period = yield* reconciliation.nextToClose(owner, before === null ? found[0] ?? null : undefined)
           const list = { object: "list", data, has_more: found.length > limit, next_period }
           return jsonText(wrapped(JSON.stringify(list)))
         })

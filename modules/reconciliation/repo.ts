@@ -2,12 +2,14 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
+import { readInFull } from "../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../ledger/plugin.ts"
 import { makeChecksums } from "./repo/Checksums.ts"
 import { comparisonsOf } from "./repo/Comparisons.ts"
+import { periodFactsOf } from "./repo/PeriodFacts.ts"
 import { makeReadings } from "./repo/Readings.ts"
 import { makeSources } from "./repo/Sources.ts"
-import type { ClosedPeriod, LastClosedMonth, StoredAdjustment, Suspense } from "./rules/Report.ts"
+import type { ClosedPeriod, LastClosedMonth, StoredAdjustment } from "./rules/Report.ts"
 
 export { maximumComparisons } from "./repo/Comparisons.ts"
 export { firstWallet, readingWrite, type WalletAsset, type WalletPlace } from "./repo/Readings.ts"
@@ -67,37 +69,6 @@ export const adjustmentWrite = (
   }
 })
 
-interface AdjustmentRow {
-  readonly id: string
-  readonly account: string
-  readonly asset: string
-  readonly units: string
-  readonly usd_millis: bigint
-  readonly ignored_units: string
-  readonly ignored_usd_millis: bigint
-  readonly note: string
-  readonly explains_period: string | null
-  readonly explains_id: string | null
-  readonly balance_transaction_id: string
-  readonly actor: string
-  readonly created_at: bigint
-}
-
-const readAdjustmentRow = (row: AdjustmentRow): StoredAdjustment => ({
-  id: row.id,
-  account: row.account,
-  asset: row.asset,
-  units: BigInt(row.units),
-  usdMillis: row.usd_millis,
-  ignored: { units: BigInt(row.ignored_units), usdMillis: row.ignored_usd_millis },
-  note: row.note,
-  explainsPeriod: row.explains_period,
-  explainsId: row.explains_id,
-  balanceTransactionId: row.balance_transaction_id,
-  actor: row.actor,
-  createdAt: Number(row.created_at)
-})
-
 interface ClosedRow {
   readonly period: string
   readonly report: string
@@ -118,28 +89,6 @@ const readClosed = (row: ClosedRow): ClosedPeriod => ({
 
 export const makeRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-
-  /** Open exceptions by how long they are open: the first group is younger than the first age, and so on. */
-  const suspense = ({ environment, merchantId }: BookOwner, now: number, ages: ReadonlyArray<number>) =>
-    sql<{ group: number; count: bigint; amount: bigint }>`SELECT width_bucket(${now} - created_at, ${[
-      ...ages
-    ]}::bigint[])
-        AS "group", count(*) AS count, sum(amount)::bigint AS amount
-      FROM exceptions WHERE merchant_id = ${merchantId} AND environment = ${environment} AND status = 'open'
-      GROUP BY 1`.pipe(
-      Effect.orDie,
-      Effect.map((rows) =>
-        rows.map(({ amount, count, group }): Suspense => ({ group, count: Number(count), usdMillis: amount }))
-      )
-    )
-
-  /** Sum of all balances in usd_millis: 0, or the books are broken. */
-  const trialBalance = ({ environment, merchantId }: BookOwner) =>
-    sql<{ usd_millis: string }>`SELECT coalesce(sum(usd_millis), 0)::text AS usd_millis FROM account_balances
-      WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
-      Effect.orDie,
-      Effect.map(([row]) => BigInt(row!.usd_millis))
-    )
 
   /** Whether a transfer in a block before `to` waits for its depth, or for its payment to be dealt with. */
   const hasOpenTransfers = ({ environment, merchantId }: BookOwner, to: number) =>
@@ -173,6 +122,15 @@ export const makeRepo = Effect.gen(function*() {
         ${before === null ? sql`` : sql`AND period < ${before}`}
       ORDER BY period DESC LIMIT ${limit}`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readClosed)))
 
+  /** The newest closed month up to one of that name, which it may be. */
+  const newestClosed = ({ environment, merchantId }: BookOwner, period: string) =>
+    sql<ClosedRow>`SELECT * FROM closed_periods
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period <= ${period}
+      ORDER BY period DESC LIMIT 1`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row === undefined ? null : readClosed(row))
+    )
+
   const lastClosed = ({ environment, merchantId }: BookOwner) =>
     sql<{ version: bigint; period: string; hash: string }>`SELECT version, period, hash FROM closed_period_chains
       WHERE merchant_id = ${merchantId} AND environment = ${environment}`.pipe(
@@ -181,16 +139,6 @@ export const makeRepo = Effect.gen(function*() {
         row === undefined ? null : { version: Number(row.version), period: row.period, hash: row.hash }
       )
     )
-
-  /** Adjustments that account for differences of a month. */
-  const adjustments = ({ environment, merchantId }: BookOwner, period: string) =>
-    sql<
-      AdjustmentRow
-    >`SELECT id, account, asset, units::text AS units, usd_millis, ignored_units::text AS ignored_units,
-        ignored_usd_millis, note, explains_period, explains_id, balance_transaction_id, actor, created_at
-      FROM reconciliation_adjustments
-      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND explains_period = ${period}
-      ORDER BY ordinal`.pipe(Effect.orDie, Effect.map((rows) => rows.map(readAdjustmentRow)))
 
   const lastOrdinal = ({ environment, merchantId }: BookOwner) =>
     sql<{ last: number | null }>`SELECT max(ordinal) AS last FROM reconciliation_adjustments
@@ -202,7 +150,6 @@ export const makeRepo = Effect.gen(function*() {
   return {
     ...makeSources(sql),
     ...makeReadings(sql),
-    adjustments,
     lastClosed,
     closed,
     checksums: makeChecksums(sql),
@@ -211,8 +158,10 @@ export const makeRepo = Effect.gen(function*() {
     hasOpenTransfers,
     lastOrdinal,
     listClosed,
-    suspense,
-    trialBalance
+    newestClosed,
+    periodFacts: periodFactsOf(sql),
+    /** Reads what belongs together by one change of the planner's settings. */
+    readInFull: <A>(statements: Effect.Effect<A>): Effect.Effect<A> => Effect.orDie(readInFull(sql)(statements))
   }
 })
 

@@ -57,8 +57,14 @@ export class Reconciliation extends Context.Service<Reconciliation, {
     limit: number
   ) => Effect.Effect<ReadonlyArray<ClosedPeriod>>
   readonly closed: (owner: BookOwner, name: string) => Effect.Effect<ClosedPeriod | null>
-  /** The name of the month that is closed next; null: nothing was booked. */
-  readonly nextToClose: (owner: BookOwner) => Effect.Effect<string | null>
+  /**
+   * The name of the month that is closed next; null: nothing was booked. `newest`: the newest closed month, where the
+   * caller has read it; null: there is none.
+   */
+  readonly nextToClose: (
+    owner: BookOwner,
+    newest?: Pick<ClosedPeriod, "period"> | null
+  ) => Effect.Effect<string | null>
   /** Books an adjustment. Errors: `VALIDATION_ERROR`, `SERVICE_UNAVAILABLE`. */
   readonly adjust: (
     owner: BookOwner,
@@ -71,8 +77,8 @@ export class Reconciliation extends Context.Service<Reconciliation, {
 }
 
 const nextToClose = (repo: Pick<Repo, "firstEntryAt" | "lastClosed">) =>
-  Effect.fnUntraced(function*(owner: BookOwner) {
-    const lastClosed = yield* repo.lastClosed(owner)
+  Effect.fnUntraced(function*(owner: BookOwner, newest?: Pick<ClosedPeriod, "period"> | null) {
+    const lastClosed = newest === undefined ? yield* repo.lastClosed(owner) : newest
     // The first entry is looked for among all of them, so only where no closed month says it.
     const firstEntryAt = lastClosed === null ? yield* repo.firstEntryAt(owner) : null
     return monthToClose({ lastClosed, firstEntryAt })?.name ?? null
@@ -88,18 +94,18 @@ const make = Effect.gen(function*() {
   const { ledger } = services
   const makeAny = makeReport(services)
   const explainedMonths = yield* makeExplainedMonths
-  const reportOf = (owner: BookOwner, period: Period) =>
-    Effect.tap(makeAny(owner, period), (report) => explainedMonths.record(owner, period, report))
+  const reportOf = (owner: BookOwner, period: Period, before?: ClosedPeriod | null) =>
+    Effect.tap(makeAny(owner, period, before), (report) => explainedMonths.record(owner, period, report))
 
   const timers = yield* Timers
   yield* timers.register(yield* readWallets({ chains, commit, repo }))
   yield* timers.register(yield* reportMonths(repo, reportOf))
 
   const report = Effect.fnUntraced(function*(owner: BookOwner, period: Period): Effect.fn.Return<PeriodReport> {
-    const closed = period.name === null ? null : yield* repo.closed(owner, period.name)
-    return closed === null
-      ? { _tag: "Open", report: yield* reportOf(owner, period) }
-      : { _tag: "Closed", closed }
+    const newest = period.name === null ? undefined : yield* repo.newestClosed(owner, period.name)
+    return newest != null && newest.period === period.name
+      ? { _tag: "Closed", closed: newest }
+      : { _tag: "Open", report: yield* reportOf(owner, period, newest) }
   })
 
   const close = (owner: BookOwner, name: string, actor: string, { cause, reply }: IdempotentCall<ClosedPeriod>) =>

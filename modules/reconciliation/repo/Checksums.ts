@@ -1,7 +1,9 @@
-/** What chain, books and payments each say of every slice of a period: one pass over each, and no join of the three. */
+/**
+ * What chain, books and payments each say of every slice of a period: one pass over each, and no join of the three.
+ * They read most of what a merchant has: within `readInFull` (runtime/store/IndexPlans.ts).
+ */
 import { Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
-import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
 import type { BookedSliceSum, CountedSlice, SliceSum } from "../rules/Checksums.ts"
 import type { Span } from "../rules/Periods.ts"
@@ -46,7 +48,6 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
         -- Kept apart: else the hash is made again wherever it stands.
         OFFSET 0
       ) t GROUP BY 1, 2, 3`.pipe(
-      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) => rows.map(readSlice))
     )
@@ -65,7 +66,6 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
         FROM (${receivedOf(owner, around(span))} OFFSET 0) r
         OFFSET 0
       ) e GROUP BY 1, 2, 3`.pipe(
-      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): BookedSliceSum => ({ ...readSlice(row), usdChecksum: BigInt(row.usd_checksum) }))
@@ -89,7 +89,6 @@ export const makeChecksums = (sql: SqlClient.SqlClient) => {
           AND ${isIn(sql`p.created_at`, around(span))}
         OFFSET 0
       ) p GROUP BY 1`.pipe(
-      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) =>
         rows.map((row): CountedSlice => ({

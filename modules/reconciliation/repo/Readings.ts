@@ -95,6 +95,25 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       Effect.map((rows) => rows.map(readReading))
     )
 
+  /** {@link readings} and {@link readingsBefore} by one statement. */
+  const readingsUpTo = ({ environment, merchantId }: BookOwner, period: string) =>
+    sql<ReadingRow>`SELECT ${columns} FROM chain_balance_readings
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period = ${period}
+      UNION ALL (
+        SELECT DISTINCT ON (account, asset) ${columns} FROM chain_balance_readings
+        WHERE merchant_id = ${merchantId} AND environment = ${environment} AND period < ${period}
+          AND units IS NOT NULL
+        ORDER BY account, asset, period DESC
+      )`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => {
+        const [readings, earlierReadings] = [true, false].map((isOfPeriod) =>
+          rows.filter((row) => (row.period === period) === isOfPeriod).map(readReading)
+        )
+        return { readings: readings!, earlierReadings: earlierReadings! }
+      })
+    )
+
   /** Wallets' assets behind one of them, in order, at most `limit`, and whether a month's reading is there. */
   const walletsAfter = ({ account, asset, environment, merchantId }: WalletPlace, period: string, limit: number) =>
     sql<{
@@ -163,5 +182,5 @@ export const makeReadings = (sql: SqlClient.SqlClient) => {
       )
     )
 
-  return { ownersAfter, readings, readingsBefore, receivedSince, walletsAfter }
+  return { ownersAfter, readings, readingsBefore, readingsUpTo, receivedSince, walletsAfter }
 }

@@ -3,20 +3,11 @@ import { Effect } from "effect"
 import type { SqlClient, Statement } from "effect/sql"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import type { BookOwner } from "../../ledger/plugin.ts"
-import { confirmedPayments } from "../rules/Events.ts"
 import { type Movement, payoutCounterAccount } from "../rules/Flows.ts"
 import type { MovementsSince } from "../rules/Openings.ts"
 import type { Span } from "../rules/Periods.ts"
 import type { SourceCount } from "../rules/Report.ts"
 import { fragmentsOf } from "./Fragments.ts"
-
-/** Counted payments by what their events tell. */
-export interface EventSum {
-  /** `<network>:<token id>`. */
-  readonly key: string
-  readonly count: number
-  readonly usdMillis: bigint
-}
 
 interface SourceRow {
   readonly asset: string
@@ -75,7 +66,10 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       ) e
       GROUP BY 1, 2, 3, 4, 5`
 
-  /** What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in it. */
+  /**
+   * What moved in or out of the wallets' accounts before `to`: a row for each pair of accounts, before and in it. Like
+   * {@link movementsSince} it reads most of the books: within `readInFull`.
+   */
   const movements = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
     sql<MovementRow>`${
       movementsOf(
@@ -83,7 +77,6 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
         { isBefore: sql`e.created_at < ${from}`, part: sql`'moved'` }
       )
     }`.pipe(
-      readInFull(sql),
       Effect.orDie,
       Effect.map((rows) => rows.map(readMovement))
     )
@@ -103,7 +96,6 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       SELECT 'held', asset, account, '', false, units::text, usd_millis::text FROM account_balances
       WHERE merchant_id = ${merchantId} AND environment = ${environment} AND account >= 'chain:' AND account < 'chain;'
       `.pipe(
-      readInFull(sql),
       Effect.orDie,
       Effect.map((rows): MovementsSince => {
         const of = (part: string) => rows.filter((row) => row.part === part).map(readMovement)
@@ -126,19 +118,5 @@ export const makeSources = (sql: SqlClient.SqlClient) => {
       Effect.map((rows) => rows.map(readSource))
     )
 
-  /** Counted payments by their events, in whole buckets of the period. */
-  const eventSums = ({ environment, merchantId }: BookOwner, { from, to }: Span) =>
-    sql<{ key: string; count: bigint; amount: bigint }>`SELECT key, sum(count)::bigint AS count,
-        sum(amount)::bigint AS amount
-      FROM rollups WHERE merchant_id = ${merchantId} AND environment = ${environment}
-        AND sum = ${confirmedPayments.sum} AND width = ${confirmedPayments.widths[0]!} AND bucket >= ${from}
-        AND bucket < ${to}
-      GROUP BY key HAVING sum(count) <> 0 ORDER BY key`.pipe(
-      Effect.orDie,
-      Effect.map((rows) =>
-        rows.map(({ amount, count, key }): EventSum => ({ key, count: Number(count), usdMillis: amount }))
-      )
-    )
-
-  return { eventSums, ledgerSums, movements, movementsSince }
+  return { ledgerSums, movements, movementsSince }
 }

@@ -4,6 +4,7 @@ import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { BookOwner, Ledger } from "../../ledger/plugin.ts"
 import { maximumComparisons, type Repo } from "../repo.ts"
 import {
+  type ClosedPeriod,
   closingsOf,
   differingSlices,
   isCountedSpan,
@@ -21,6 +22,8 @@ import {
 /** Statements of a report that run at once: each reads much, and holds a connection meanwhile. */
 const concurrency = 2
 
+const noReadings = { readings: [], earlierReadings: [] }
+
 export interface ReportServices {
   readonly clock: Pick<MerchantClock["Service"], "nowSeconds">
   readonly ledger: Pick<Ledger["Service"], "tokenOf">
@@ -34,9 +37,16 @@ export const nowOf = ({ clock }: ReportServices, { environment, merchantId }: Bo
  * What moved up to a period's end. Closed months are not added up again where one ended before it: what they came to
  * never changes.
  */
-const movementsOf = Effect.fnUntraced(function*({ repo }: ReportServices, owner: BookOwner, period: Period) {
-  const [closed] = yield* repo.listClosed(owner, monthOf(period.from).name!, 1)
-  if (closed === undefined) return yield* repo.movements(owner, period)
+const movementsOf = Effect.fnUntraced(function*(
+  { repo }: ReportServices,
+  owner: BookOwner,
+  period: Period,
+  before: ClosedPeriod | null | undefined
+) {
+  const closed = before === undefined
+    ? (yield* repo.listClosed(owner, monthOf(period.from).name!, 1))[0] ?? null
+    : before
+  if (closed === null) return yield* repo.movements(owner, period)
   const since = yield* repo.movementsSince(owner, period, readMonth(closed.period)!.to)
   const found = movementsAfter(closingsOf(closed), since)
   if (found !== null) return found
@@ -65,27 +75,30 @@ const compareSources = Effect.fnUntraced(
   }
 )
 
-/** The report of a period as it stands now. */
+/**
+ * The report of a period as it stands now. `before`: the newest closed month before the period, where the caller has
+ * read it; null: there is none.
+ */
 export const makeReport = (services: ReportServices) =>
-  Effect.fn("Reconciliation.report")(function*(owner: BookOwner, period: Period): Effect.fn.Return<Report> {
+  Effect.fn("Reconciliation.report")(function*(
+    owner: BookOwner,
+    period: Period,
+    before?: ClosedPeriod | null
+  ): Effect.fn.Return<Report> {
     const { ledger, repo } = services
     const now = yield* nowOf(services, owner)
-    // What takes longest begins first.
-    const [ofLedger, ofChain, movements, ofPayments] = yield* Effect.all([
-      repo.checksums.ofLedger(owner, period),
-      repo.checksums.ofChain(owner, period),
-      movementsOf(services, owner, period),
-      repo.checksums.ofPayments(owner, period)
+    // Two connections, each with what takes longer first.
+    const [[ofLedger, ofPayments], [ofChain, movements]] = yield* Effect.all([
+      repo.readInFull(Effect.all([repo.checksums.ofLedger(owner, period), repo.checksums.ofPayments(owner, period)])),
+      repo.readInFull(
+        Effect.all([repo.checksums.ofChain(owner, period), movementsOf(services, owner, period, before)])
+      )
     ], { concurrency })
     const sums = { chain: ofChain, ledger: ofLedger, payments: ofPayments }
     const compared = yield* compareSources(services, owner, period, sums)
-    const [events, readings, earlierReadings, adjustments, suspense, trialBalance] = yield* Effect.all([
-      isCountedSpan(period) ? repo.eventSums(owner, period) : Effect.succeed(null),
-      period.name === null ? Effect.succeed([]) : repo.readings(owner, period.name),
-      period.name === null ? Effect.succeed([]) : repo.readingsBefore(owner, period.name),
-      period.name === null ? Effect.succeed([]) : repo.adjustments(owner, period.name),
-      repo.suspense(owner, now, suspenseAges),
-      repo.trialBalance(owner)
+    const [{ adjustments, events, suspense, trialBalance }, { earlierReadings, readings }] = yield* Effect.all([
+      repo.periodFacts(owner, period, now, suspenseAges),
+      period.name === null ? Effect.succeed(noReadings) : repo.readingsUpTo(owner, period.name)
     ], { concurrency })
     return reportObject({
       environment: owner.environment,
@@ -95,7 +108,7 @@ export const makeReport = (services: ReportServices) =>
       hasMoreComparisons: compared.comparisons.length > maximumComparisons,
       chain: compared.chain,
       ledger: compared.ledger,
-      events,
+      events: isCountedSpan(period) ? events : null,
       readings,
       earlierReadings,
       adjustments,

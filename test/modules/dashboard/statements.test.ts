@@ -23,8 +23,14 @@ const usualStatements = 4
 /** Pages that ask for more: each adds up what several calls of the API answer. */
 const moreStatements: Readonly<Record<string, number>> = {
   "/team": 5,
-  "/account": 10
+  "/account": 10,
+  // Chain and books differ, as tables have grown without them; of the older month they agree.
+  "/periods": 16,
+  "/periods?period=2020-01": 12
 }
+
+/** Adds up all of a month on purpose: `npm run bench -- reconciliation` measures that. */
+const readsWholeTables: ReadonlySet<string> = new Set(["/periods", "/periods?period=2020-01"])
 
 /** Of a deployment, not of its trade; or who is signed in. */
 const unchangedTables = [
@@ -47,7 +53,6 @@ const unchangedTables = [
 /** Tables that are small whatever a shop sells. */
 const smallTables: ReadonlySet<string> = new Set([...unchangedTables, "merchant_clocks", "merchant_settings"])
 
-/** Not the page of a month: it adds up all of it on purpose, and `npm run bench -- reconciliation` measures that. */
 const paths = [
   "",
   "/payments",
@@ -64,6 +69,8 @@ const paths = [
   "/collect",
   "/batches",
   "/balances",
+  "/periods",
+  "/periods?period=2020-01",
   "/webhooks",
   "/webhooks/:endpoint",
   "/events",
@@ -137,7 +144,9 @@ it.live(
         if (count > most) {
           found.push(`${path} sends ${count} statements: ${statements.map(({ name }) => name).join("\n")}`)
         }
-        found.push(...new Set(wholeReads(statements.flatMap(({ plans }) => plans), smallTables)))
+        if (!readsWholeTables.has(path)) {
+          found.push(...new Set(wholeReads(statements.flatMap(({ plans }) => plans), smallTables)))
+        }
       }
       assert.deepStrictEqual(found, [])
     })),
