@@ -2,8 +2,10 @@
 import { Effect } from "effect"
 import { type Html, html } from "../../../runtime/pages/Html.ts"
 import type { ReadBatch } from "../../../schemas/Batch.ts"
+import { publicError } from "../../../schemas/Errors.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
 import { approvalNotice, hasApproved } from "../rules/Approvals.ts"
+import { pageOfLines } from "../rules/LinePages.ts"
 import type { List } from "../service.ts"
 import { approvalBody, approveButton, approvingCard, approvingOf, challengeAction } from "./Approving.ts"
 import { approverNames, approvers } from "./Approvers.ts"
@@ -133,6 +135,8 @@ export const batch: Page = {
     const { texts: { batches: words, fields, sections } } = visit
     const found = yield* visit.api.get<BatchRow>(batchPath(visit), { expand: "lines" })
     const { status } = found
+    const page = pageOfLines(found.lines ?? [], { after: visit.query.get("after"), before: visit.query.get("before") })
+    if (page === null) return yield* publicError("INVALID_CURSOR", { message: "after or before: no number of a line" })
     const names = yield* approverNames(visit, found.approvals)
     const isToApprove = visit.may("batches:approve") && status === "pending_approval"
       && !hasApproved(found.approvals, visit.caller.credential)
@@ -183,20 +187,22 @@ export const batch: Page = {
       }${
         found.lines !== undefined && card(
           words.lines,
-          table(words.lines, [
-            { title: words.line, isNumber: true, cell: ({ line }) => line },
-            {
-              title: fields.amount,
-              isNumber: true,
-              cell: ({ symbol, token_address: address, token_amount, token_id: id }) =>
-                tokenAmount(token_amount, tokenName(visit, { id, symbol, address }))
-            },
-            {
-              title: fields.to,
-              cell: ({ destination }) => html`<span class="mono">${destination.address}</span>`
-            },
-            { title: fields.state, cell: ({ status: state }) => words.lineStates[state] }
-          ], found.lines)
+          html`${
+            table(words.lines, [
+              { title: words.line, isNumber: true, cell: ({ line }) => line },
+              {
+                title: fields.amount,
+                isNumber: true,
+                cell: ({ symbol, token_address: address, token_amount, token_id: id }) =>
+                  tokenAmount(token_amount, tokenName(visit, { id, symbol, address }))
+              },
+              {
+                title: fields.to,
+                cell: ({ destination }) => html`<span class="mono">${destination.address}</span>`
+              },
+              { title: fields.state, cell: ({ status: state }) => words.lineStates[state] }
+            ], page.lines)
+          }${pager(visit, page.lines.map(({ line }) => ({ id: String(line) })), page.hasMore)}`
         )
       }`
     }
