@@ -1,6 +1,6 @@
 /**
  * Loaded before anything else (`--require`), in syntax that any Node version can parse: it says what to do where the Node
- * is too old, because npm was not allowed to install the pinned one.
+ * is too old, because the pinned one was left out or does not exist for the platform.
  *
  * Then enables Node's compile cache, in the directory where npm's tools keep theirs: a warm start takes a third less
  * processor time and 20 MB less memory, because the compiler that strips types is not loaded. Where the directory cannot
@@ -12,11 +12,23 @@ var fs = require("fs")
 var nodeModule = require("module")
 var path = require("path")
 
-/** Major version of the `node` package in package.json. Older ones lack what the service is written in. */
+/** Major version of the `node-<platform>` packages in package.json. Older ones lack what the service is written in. */
 var oldestMajor = 24
 
+/** Platforms for which package.json names such a package, as it spells them. */
+var platformsWithNode = ["linux-arm64", "linux-x64", "win-x64"]
+
 var modules = path.join(__dirname, "..", "node_modules")
-var isNodeInstalled = fs.existsSync(path.join(modules, "node", "bin", process.platform === "win32" ? "node.exe" : "node"))
+var platform = (process.platform === "win32" ? "win" : process.platform) + "-" + process.arch
+var isNodeInstalled = fs.existsSync(path.join(modules, "node-" + platform))
+
+function nextStep() {
+  if (isNodeInstalled) return "start it with `npm start`, which takes the Node that npm installed beside it.\n"
+  if (platformsWithNode.indexOf(platform) >= 0) {
+    return "run `npm ci --omit=dev --include=optional`, which installs the one it brings, and start again.\n"
+  }
+  return "install Node " + oldestMajor + " (https://nodejs.org), because npm has none for " + platform + ", and start again.\n"
+}
 
 /** Of the packages that the service is made of, one that is always there; npm may have put it into a folder above. */
 var arePackagesInstalled = module.paths.some(function(folder) {
@@ -33,11 +45,7 @@ if (!arePackagesInstalled && !isBundle) {
 
 if (parseInt(process.versions.node, 10) < oldestMajor) {
   process.stderr.write(
-    "Tillwire needs Node " + oldestMajor + " or newer and this is " + process.version + ": "
-      + (isNodeInstalled
-        ? "start it with `npm start`, which takes the Node that npm installed beside it.\n"
-        : "run `npm rebuild node --ignore-scripts=false`, which installs the one it brings (its install script was not "
-          + "allowed to run), and start again.\n")
+    "Tillwire needs Node " + oldestMajor + " or newer and this is " + process.version + ": " + nextStep()
   )
   process.exit(1)
 }

@@ -447,7 +447,8 @@ const topLevel: ReadonlySet<string> = new Set([
   "compose.yaml",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
-  "SECURITY.md"
+  "SECURITY.md",
+  "THIRD_PARTY_NOTICES.md"
 ])
 
 /** Made by tools and in no commit. */

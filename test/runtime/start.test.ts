@@ -12,25 +12,37 @@ import { join } from "node:path"
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   readonly scripts: { readonly start: string }
-  readonly dependencies: { readonly node: string }
+  readonly optionalDependencies: Readonly<Record<string, string>>
 }
 const first = "runtime/cache.cjs"
 
-/** What `npm start` says in a tree that holds what it loads first, on a Node that says it is `version`. */
-const startedOn = (version: string, installed: "nothing" | "packages" | "packages and Node") => {
+/** The packages of Node itself, by platform: each brings its file, and the lock file its hash. */
+const nodePackages = new Map(
+  Object.entries(manifest.optionalDependencies).flatMap(([name, version]) =>
+    name.startsWith("node-") ? [[name.slice("node-".length), version] as const] : []
+  )
+)
+
+/** What `npm start` says in a tree that holds what it loads first, on a Node that says it is `version` on `platform`. */
+const startedOn = (
+  version: string,
+  installed: "nothing" | "packages" | "packages and Node",
+  [platform, arch] = ["linux", "x64"]
+) => {
   const folder = mkdtempSync(join(tmpdir(), "start-"))
   try {
     mkdirSync(join(folder, "runtime"))
     cpSync(join(root, first), join(folder, first))
     if (installed !== "nothing") mkdirSync(join(folder, "node_modules/effect"), { recursive: true })
     if (installed === "packages and Node") {
-      mkdirSync(join(folder, "node_modules/node/bin"), { recursive: true })
-      writeFileSync(join(folder, "node_modules/node/bin/node"), "")
+      mkdirSync(join(folder, `node_modules/node-${platform}-${arch}`))
     }
     writeFileSync(
       join(folder, "older.cjs"),
       `Object.defineProperty(process, "version", { value: "v${version}" })
-      Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })`
+      Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } })
+      Object.defineProperty(process, "platform", { value: "${platform}" })
+      Object.defineProperty(process, "arch", { value: "${arch}" })`
     )
     const [program, ...words] = manifest.scripts.start.split(" ")
     assert.strictEqual(program, "node")
@@ -46,15 +58,26 @@ const startedOn = (version: string, installed: "nothing" | "packages" | "package
 }
 
 describe("npm start", () => {
-  it("says what to do where npm was not allowed to install the Node it brings, and the system's is too old", () => {
+  it("says what to do where the Node that it brings was left out, and the system's is too old", () => {
     for (const version of ["12.22.12", "18.12.1", "20.20.2", "22.23.3"]) {
       assert.deepStrictEqual(startedOn(version, "packages"), {
         status: 1,
         stdout: "",
         stderr:
-          `Tillwire needs Node 24 or newer and this is v${version}: run \`npm rebuild node --ignore-scripts=false\`, `
-          + "which installs the one it brings (its install script was not allowed to run), and start again.\n"
+          `Tillwire needs Node 24 or newer and this is v${version}: run \`npm ci --omit=dev --include=optional\`, `
+          + "which installs the one it brings, and start again.\n"
       })
+    }
+  })
+
+  it("says to install Node where the registry has none for the platform", () => {
+    for (const platform of [["darwin", "arm64"], ["darwin", "x64"], ["freebsd", "x64"], ["win32", "arm64"]] as const) {
+      const { status, stderr } = startedOn("20.20.2", "packages", [...platform])
+      assert.strictEqual(status, 1)
+      assert.match(
+        stderr,
+        /^Tillwire needs Node 24 or newer and this is v20\.20\.2: install Node 24 \(https:\/\/nodejs\.org\), [^\n]+\n$/
+      )
     }
   })
 
@@ -86,7 +109,10 @@ describe("npm start", () => {
   it("begins with words and options that every Node reads, and asks for the version that is pinned", () => {
     const text = readFileSync(join(root, first), "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
     assert.notMatch(text, /=>|\b(const|let|class|import|export|async|await)\b|\?\.|\?\?|\$\{|node:/)
-    assert.include(text, `var oldestMajor = ${Number.parseInt(manifest.dependencies.node, 10)}\n`)
+    const [version = ""] = nodePackages.values()
+    assert.include(text, `var oldestMajor = ${Number.parseInt(version, 10)}\n`)
+    assert.deepStrictEqual([...new Set(nodePackages.values())], [version])
+    assert.include(text, `var platformsWithNode = ${JSON.stringify([...nodePackages.keys()]).replaceAll(",", ", ")}\n`)
     const options = manifest.scripts.start.split(" ").filter((word) => word.startsWith("--")).map((word) =>
       word.split("=")[0]
     )
