@@ -455,7 +455,15 @@ const topLevel: ReadonlySet<string> = new Set([
 const made: ReadonlySet<string> = new Set(["node_modules", "dist"])
 
 /** The one folder of `modules/` that is no plugin: what the package publishes, a file for each of its names. */
-const clientFiles = new Set(["client.ts", "fetch.ts", "webhooks.ts", "openapi.ts", "build.ts"])
+const clientFiles = new Set([
+  "client.ts",
+  "fetch.ts",
+  "webhooks.ts",
+  "openapi.ts",
+  "types.ts",
+  "build.ts",
+  "package.json"
+])
 
 /** The files of a module, by their jobs. */
 const moduleFiles = new Set([

@@ -1,37 +1,47 @@
 /**
- * Makes `dist/` before the package is packed: JavaScript and types of what it exports, because Node strips no types
- * below `node_modules`. Nothing at run time needs it, and it is in no commit.
+ * Makes the two `dist/` of clients before the packages are packed, because Node strips no types below `node_modules`:
+ * beside this file that of `@tillwire/sdk`, which needs nothing, and in the project's that of the clients on Effect.
+ * Nothing at run time needs them, and they are in no commit.
  */
 import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
-import { existsSync, readdirSync, rmSync } from "node:fs"
+import { copyFileSync, existsSync, readdirSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const dist = join(root, "dist")
 const modules = join(root, "modules")
+const sdk = join(modules, "clients", "dist")
+const sdkFiles = ["fetch", "webhooks"]
 const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
+
+/** Bundles for any runtime. Comments of functions stay where types have them. */
+const options = {
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  platform: "neutral"
+} as const
 
 /** Modules that come and go bring the client of their calls. */
 const optionalClients = readdirSync(modules).filter((name) =>
   name !== "clients" && existsSync(join(modules, name, "client.ts"))
 )
 
-rmSync(dist, { recursive: true, force: true })
+for (const folder of [dist, sdk]) rmSync(folder, { recursive: true, force: true })
+
+buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk })
 
 buildSync({
+  ...options,
   entryPoints: [
-    ...["fetch", "webhooks", "client"].map(entry),
+    entry("client"),
     ...optionalClients.map((name) => ({ in: join(modules, name, "client.ts"), out: name }))
   ],
   outdir: dist,
-  bundle: true,
   // Effect is the reader's own: two copies of it do not know each other's values. What reads addresses is small.
-  external: ["effect", "effect/*"],
-  format: "esm",
-  target: "es2022",
-  platform: "neutral"
+  external: ["effect", "effect/*"]
 })
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
@@ -42,5 +52,11 @@ const compilation = spawnSync(process.execPath, [
 ], {
   stdio: "inherit"
 })
+
+for (const name of sdkFiles) {
+  copyFileSync(join(dist, "types", "modules", "clients", `${name}.d.ts`), join(sdk, `${name}.d.ts`))
+}
+// As it is: the compiler would write each field on a line of its own, which takes twice the space.
+copyFileSync(join(modules, "clients", "openapi.ts"), join(sdk, "openapi.d.ts"))
 
 process.exitCode = compilation.status ?? 1

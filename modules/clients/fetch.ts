@@ -1,28 +1,25 @@
 /**
- * `tillwire/fetch`: the API for programs without Effect. Typed by the OpenAPI document, it keeps one Idempotency-Key
- * over all tries of a write, tries again what may succeed, and walks lists. Runs in merchants' programs.
+ * The API for programs without Effect. Typed by the OpenAPI document, it keeps one Idempotency-Key over all tries of a
+ * write, tries again what may succeed, and walks lists. Runs in merchants' programs.
  */
-import type { paths } from "./openapi.ts"
+import type { Event as ServiceEvent, Paths } from "./openapi.ts"
 
 type Method = "get" | "post" | "put" | "patch" | "delete"
 
 /** The paths that take a method. */
 export type PathsOf<M extends Method> = {
-  [P in keyof paths]: paths[P] extends Record<M, { responses: unknown }> ? P : never
-}[keyof paths]
+  [P in keyof Paths]: Paths[P] extends Record<M, { answer: unknown }> ? P : never
+}[keyof Paths]
 
-type Operation<P extends keyof paths, M extends Method> = paths[P] extends Record<M, infer O> ? O : never
-
-type Content<T> = T extends { content: { "application/json": infer C } } ? C : undefined
+type Operation<P extends keyof Paths, M extends Method> = Paths[P] extends Record<M, infer O> ? O : never
 
 /** What a call answers. */
-export type Answer<P extends keyof paths, M extends Method> = Operation<P, M> extends { responses: { 200: infer R } }
-  ? Content<R>
+export type Answer<P extends keyof Paths, M extends Method> = Operation<P, M> extends { answer: infer A } ? A
   : undefined
 
-type PathPart<O> = O extends { parameters: { path: infer X } } ? { readonly path: X } : { readonly path?: never }
-type QueryPart<O> = O extends { parameters: { query?: infer Q } } ? { readonly query?: Q } : { readonly query?: never }
-type BodyPart<O> = O extends { requestBody: infer B } ? { readonly body: Content<B> } : { readonly body?: never }
+/** The part of a call as its operation has it: required, optional, or not at all. */
+type Part<O, Name extends "path" | "query" | "body"> = Name extends keyof O ? Readonly<Pick<O, Name>>
+  : { readonly [_ in Name]?: never }
 
 /** What any call may say. */
 export interface CallOptions {
@@ -33,11 +30,11 @@ export interface CallOptions {
 }
 
 /** What a call says: parts that its operation needs are required. */
-export type Call<P extends keyof paths, M extends Method> =
+export type Call<P extends keyof Paths, M extends Method> =
   & CallOptions
-  & PathPart<Operation<P, M>>
-  & QueryPart<Operation<P, M>>
-  & BodyPart<Operation<P, M>>
+  & Part<Operation<P, M>, "path">
+  & Part<Operation<P, M>, "query">
+  & Part<Operation<P, M>, "body">
 
 /** The last argument may be left out where nothing in it is required. */
 type Arguments<C> = {} extends C ? [call?: C] : [call: C]
@@ -48,8 +45,6 @@ export type Item<A> = A extends { data: ReadonlyArray<infer T> } ? T
   : never
 
 type ListPaths = { [P in PathsOf<"get">]: [Item<Answer<P, "get">>] extends [never] ? never : P }[PathsOf<"get">]
-
-type Event = Item<Answer<"/api/v1/events", "get">>
 
 /** A secret key for servers, a wallet's access token, or the session of one payment page. */
 export type Credential =
@@ -200,7 +195,7 @@ export interface Client {
     /**
      * The events after the one with `id`, oldest first, up to the newest there is. Keep the last id for the next time.
      */
-    since(id: string, call?: Call<"/api/v1/events", "get">): AsyncIterable<Event>
+    since(id: string, call?: Call<"/api/v1/events", "get">): AsyncIterable<ServiceEvent>
   }
 }
 

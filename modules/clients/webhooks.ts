@@ -1,11 +1,11 @@
 /**
- * `tillwire/webhooks`: verifies that a delivery came from the service, unchanged and just now. Web Crypto only, so it
+ * Verifies that a delivery came from the service, unchanged and just now. Web Crypto only, so it
  * runs in Node, browsers and on the edge. Runs in merchants' programs: nothing of Effect is here.
  */
-import type { components } from "./openapi.ts"
+import type { Event as ServiceEvent } from "./openapi.ts"
 
 /** A verified event. */
-export type WebhookEvent = components["schemas"]["Event"]
+export type WebhookEvent = ServiceEvent
 
 /**
  * Why a delivery is refused. `missing_header`: neither pair of signature headers is complete. `wrong_secret_kind`: none

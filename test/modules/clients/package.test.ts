@@ -21,7 +21,18 @@ import { dirname, join } from "node:path"
 
 const root = decodeURIComponent(new URL("../../..", import.meta.url).pathname)
 const folder = mkdtempSync(join(tmpdir(), "till-package-"))
-const installed = join(folder, "node_modules", "tillwire")
+
+/** The packages, by name, with the folder that each is packed of. */
+const packages: Readonly<Record<string, string>> = {
+  tillwire: root,
+  "@tillwire/sdk": join(root, "modules", "clients")
+}
+
+/** Bytes that `@tillwire/sdk` takes where it is installed, nine tenths of them types. */
+const mostSdkBytes = 96 * 1024
+
+/** The names and sizes of what a package holds. */
+const contents = new Map<string, ReadonlyArray<{ readonly path: string; readonly size: number }>>()
 
 const run = (command: string, words: ReadonlyArray<string>, cwd = folder): string =>
   execFileSync(command, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
@@ -29,8 +40,8 @@ const run = (command: string, words: ReadonlyArray<string>, cwd = folder): strin
 const write = (name: string, text: string) => writeFileSync(join(folder, name), text)
 
 const program = `
-import { createClient, TillwireError } from "tillwire/fetch"
-import { verify } from "tillwire/webhooks"
+import { createClient, TillwireError } from "@tillwire/sdk"
+import { verify } from "@tillwire/sdk/webhooks"
 import { IdempotencyKey, make, TillwireApi } from "tillwire/client"
 
 const client = createClient({ baseUrl: "http://127.0.0.1:1", apiKey: "mk_dev_x", attempts: 1 })
@@ -40,8 +51,8 @@ console.log(code, verdict.ok ? "ok" : verdict.reason, typeof make, "invoices" in
 `
 
 const typed = `
-import { createClient } from "tillwire/fetch"
-import { verify, type Reason, type WebhookEvent } from "tillwire/webhooks"
+import { createClient } from "@tillwire/sdk"
+import { verify, type Reason, type WebhookEvent } from "@tillwire/sdk/webhooks"
 import { make } from "tillwire/client"
 import { Effect } from "effect"
 
@@ -117,9 +128,9 @@ const pages: Readonly<Record<string, () => string>> = {
   ),
   readme: () => moduleOf(blocksOf(source("README.md"))),
   fetchExample: () =>
-    moduleOf(examplesOf(source("modules/clients/fetch.ts")), `import { createClient } from "tillwire/fetch"`),
+    moduleOf(examplesOf(source("modules/clients/fetch.ts")), `import { createClient } from "@tillwire/sdk"`),
   webhooksExample: () =>
-    moduleOf(examplesOf(source("modules/clients/webhooks.ts")), `import { verify } from "tillwire/webhooks"`),
+    moduleOf(examplesOf(source("modules/clients/webhooks.ts")), `import { verify } from "@tillwire/sdk/webhooks"`),
   clientExample: () =>
     moduleOf(
       examplesOf(source("modules/clients/client.ts")),
@@ -167,11 +178,15 @@ const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>):
 
 describe("the package", () => {
   beforeAll(() => {
-    const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], root)) as [
-      { filename: string }
-    ]
-    mkdirSync(installed, { recursive: true })
-    run("tar", ["-xzf", join(folder, packed.filename), "-C", installed, "--strip-components", "1"])
+    for (const [name, source] of Object.entries(packages)) {
+      const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], source)) as [
+        { readonly filename: string; readonly files: ReadonlyArray<{ readonly path: string; readonly size: number }> }
+      ]
+      contents.set(name, packed.files)
+      const installed = join(folder, "node_modules", name)
+      mkdirSync(installed, { recursive: true })
+      run("tar", ["-xzf", join(folder, packed.filename), "-C", installed, "--strip-components", "1"])
+    }
     // What npm would fetch for it is already here.
     symlinkSync(join(root, "node_modules", "effect"), join(folder, "node_modules", "effect"))
     symlinkSync(join(root, "node_modules", "@types"), join(folder, "node_modules", "@types"))
@@ -197,16 +212,20 @@ describe("the package", () => {
   }, 120_000)
 
   it("holds no test, no data and no secret", () => {
-    const names = run("tar", ["-tzf", join(folder, readPacked())])
-    assert.notMatch(names, /package\/(test|\.tillwire|\.ci|node_modules)\//)
-    assert.include(names, "package/dist/fetch.js")
+    const names = contents.get("tillwire")!.map(({ path }) => path)
+    assert.deepStrictEqual(names.filter((name) => /^(test|\.tillwire|\.ci|node_modules)\//.test(name)), [])
+    assert.includeMembers(names, ["dist/client.js", "THIRD_PARTY_NOTICES.md", "LICENSE"])
+  })
+
+  it("of the client is small, and needs no other", () => {
+    const files = contents.get("@tillwire/sdk")!
+    assert.includeMembers(files.map(({ path }) => path), ["dist/fetch.js", "dist/webhooks.js", "dist/openapi.d.ts"])
+    assert.isBelow(files.reduce((sum, { size }) => sum + size, 0), mostSdkBytes)
+    const sdk = join(folder, "node_modules", "@tillwire", "sdk")
+    const manifest = JSON.parse(readFileSync(join(sdk, "package.json"), "utf8")) as Readonly<Record<string, unknown>>
+    assert.deepStrictEqual(Object.keys(manifest).filter((key) => /dependencies/i.test(key)), [])
+    for (const name of ["fetch", "webhooks"]) {
+      assert.notMatch(readFileSync(join(sdk, "dist", `${name}.js`), "utf8"), /\bimport\b|\brequire\b/)
+    }
   })
 })
-
-const readPacked = () => {
-  const { name, version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    name: string
-    version: string
-  }
-  return `${name}-${version}.tgz`
-}
