@@ -1,7 +1,7 @@
 /**
- * Makes the two `dist/` of clients before the packages are packed, because Node strips no types below `node_modules`:
- * beside this file that of `@tillwire/sdk`, which needs nothing, and in the project's that of the clients on Effect.
- * Nothing at run time needs them, and they are in no commit.
+ * Makes what the two packages of clients hold, before they are packed, because Node strips no types below
+ * `node_modules`: in `dist/` the clients on Effect, and in `dist/sdk/` the package `@tillwire/sdk`, which needs nothing
+ * (`npm pack ./dist/sdk`). Nothing at run time needs them, and they are in no commit.
  */
 import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
@@ -12,7 +12,7 @@ import { dirname, join } from "node:path"
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const dist = join(root, "dist")
 const modules = join(root, "modules")
-const sdk = join(modules, "clients", "dist")
+const sdk = join(dist, "sdk")
 const sdkFiles = ["fetch", "webhooks"]
 const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
 
@@ -29,7 +29,7 @@ const optionalClients = readdirSync(modules).filter((name) =>
   name !== "clients" && existsSync(join(modules, name, "client.ts"))
 )
 
-for (const folder of [dist, sdk]) rmSync(folder, { recursive: true, force: true })
+rmSync(dist, { recursive: true, force: true })
 
 buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk })
 
@@ -58,5 +58,7 @@ for (const name of sdkFiles) {
 }
 // As it is: the compiler would write each field on a line of its own, which takes twice the space.
 copyFileSync(join(modules, "clients", "openapi.ts"), join(sdk, "openapi.d.ts"))
+copyFileSync(join(modules, "clients", "package.json"), join(sdk, "package.json"))
+copyFileSync(join(root, "LICENSE"), join(sdk, "LICENSE"))
 
 process.exitCode = compilation.status ?? 1
