@@ -1573,6 +1573,23 @@ CREATE TABLE people (
   CONSTRAINT people_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE saved_views (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  person text NOT NULL,
+  name text NOT NULL,
+  list text NOT NULL,
+  query text NOT NULL,
+  is_shared boolean NOT NULL,
+  status text NOT NULL,
+  ended_at bigint,
+  created_at bigint NOT NULL,
+  CONSTRAINT saved_views_check CHECK (((ended_at IS NULL) = (status = 'active'::text))),
+  CONSTRAINT saved_views_pkey PRIMARY KEY (id),
+  CONSTRAINT saved_views_status_check CHECK ((status = ANY (ARRAY['active'::text, 'removed'::text])))
+);
+
 CREATE TABLE team_invitations (
   id text NOT NULL,
   merchant_id integer NOT NULL,
@@ -1671,6 +1688,12 @@ CREATE UNIQUE INDEX members_by_person ON public.members USING btree (merchant_id
 CREATE UNIQUE INDEX members_first ON public.members USING btree (merchant_id) WHERE is_first;
 
 CREATE INDEX members_of_person ON public.members USING btree (person) WHERE (status = 'active'::text);
+
+CREATE INDEX saved_views_by_end ON public.saved_views USING btree (ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX saved_views_by_merchant ON public.saved_views USING btree (merchant_id, id) WHERE (status = 'active'::text);
+
+CREATE INDEX saved_views_by_person ON public.saved_views USING btree (merchant_id, person) WHERE (status = 'active'::text);
 
 CREATE INDEX team_invitations_by_merchant ON public.team_invitations USING btree (merchant_id, id);
 

@@ -24,6 +24,7 @@ type StatusCode="ok"|"quote_unavailable"|"quote_expired"|"settlement_unavailable
 type InvoicePaymentStatus="pending"|"underpaid"|"confirmed"|"manual_retry"|"reverted"|"rejected"
 type LatePaymentPolicy="spot_rate"|"locked_rate"|"manual"
 type Kind="xpub"|"address"|"pool"|"forwarder"
+type List="payments"|"todo"|"refunds"|"events"|"audit"
 type AcceptancePolicy="accept_all"|"selective"|"accept_none"
 type OneWebhookDeliveryStatus="pending"|"delivering"|"succeeded"|"retrying"|"failed"|"canceled"
 type RefundStatus2="awaiting_destination"|"pending_approval"|"processing"|"succeeded"|"failed"|"canceled"|"expired"
@@ -147,6 +148,7 @@ export type NewQuote={invoice_id:string;network:string;token_id:number;settlemen
 export type NewQuotes={invoice_id:string;routes:{network:string;token_id:number}[]}
 export type NewReceivingWallet={kind:Kind;value:string;environment?:"devnet"|"mainnet";start_index?:number}
 export type NewRefund={invoice_id:string;invoice_payment_id?:string|null;amount_mode:"full"|"overpaid"|"remaining"|"custom";amount?:number|null;token_amount?:string|null;reason:Reason;destination?:"claim"|{network:Network;address:string;memo?:string|null}|null;fee_bearer:"payor"|"merchant";auto_approve?:boolean|null}
+export type NewSavedView={list:List;name:string;query:string;shared?:boolean}
 export type NewStreamTicket={scope:"merchant"|"commerce";ttl_seconds?:number}
 export type NewTeamInvitation={role:Role;email?:string|null;send_email?:boolean|null;locale?:string|null}
 export type NewTokenPolicy={acceptance_policy:AcceptancePolicy;environment?:"devnet"|"mainnet"}
@@ -165,6 +167,7 @@ export type OnePasskey={success:true;data:Passkey}
 export type OnePaymentLink={success:true;data:PaymentLink}
 export type OneReadBatch={success:true;data:ReadBatch}
 export type OneRefund={success:true;data:Refund_1}
+export type OneSavedView={success:true;data:SavedView}
 export type OneSettlement={success:true;data:MerchantSettlement}
 export type OneTeamInvitation={success:true;data:TeamInvitation}
 export type OneTeamMember={success:true;data:TeamMember}
@@ -201,16 +204,18 @@ export type Reconciliation={object:"reconciliation";environment:"devnet"|"mainne
 export type RecoveryCodes={success:true;data:{object:"recovery_codes";codes:string[]}}
 export type RefreshRequest={refresh_token:string}
 export type RefreshedTokens={success:true;data:{access_token:string;token_type:"Bearer";expires_in:number;refresh_token:string;refresh_expires_in:number}}
-export type Refund={id:string;object:"refund";invoice_id:string|null;invoice_payment_id:string|null;exception_id:string|null;commerce_order_id:string|null;status:RefundStatus2;amount:number;amount_decimal:string;amount_unit:"usd_millis";currency:"usd";token_amount:string|null;token_symbol:string|null;network:Network|null;received_tx_hash:string|null;fee:number;fee_decimal:string;net_amount:number;net_amount_decimal:string;destination_address:string|null;tx_hash:string|null;balance_transaction_id:string|null;claim_url:string|null;approvals:{by:string;at:number}[];reason:Reason;failure_code:string|null;created_at:number;updated_at:number}
+export type Refund={id:string;object:"refund";invoice_id:string|null;invoice_payment_id:string|null;exception_id:string|null;commerce_order_id:string|null;status:RefundStatus2;amount:number;amount_decimal:string;amount_unit:"usd_millis";currency:"usd";token_amount:string|null;token_symbol:string|null;token_id:number|null;token_address:string|null;network:Network|null;received_tx_hash:string|null;fee:number;fee_decimal:string;net_amount:number;net_amount_decimal:string;destination_address:string|null;tx_hash:string|null;balance_transaction_id:string|null;claim_url:string|null;approvals:{by:string;at:number}[];reason:Reason;failure_code:string|null;created_at:number;updated_at:number}
 export type RefundAddress={network:string;address:string;memo?:string|null}
 export type RefundList={success:true;data:{object:"list";data:Refund_1[];has_more:boolean}}
-export type Refund_1={id:string;object:"refund";invoice_id:string|null;invoice_payment_id:string|null;exception_id:string|null;commerce_order_id:string|null;status:RefundStatus2;amount:number;amount_decimal:string;amount_unit:"usd_millis";currency:"usd";token_amount:string|null;token_symbol:string|null;network:Network|null;received_tx_hash:string|null;fee:number;fee_decimal:string;net_amount:number;net_amount_decimal:string;destination_address:string|null;tx_hash:string|null;balance_transaction_id:string|null;claim_url:string|null;approvals:{by:string;at:number}[];reason:Reason;failure_code:string|null;created_at:number;updated_at:number}
+export type Refund_1={id:string;object:"refund";invoice_id:string|null;invoice_payment_id:string|null;exception_id:string|null;commerce_order_id:string|null;status:RefundStatus2;amount:number;amount_decimal:string;amount_unit:"usd_millis";currency:"usd";token_amount:string|null;token_symbol:string|null;token_id:number|null;token_address:string|null;network:Network|null;received_tx_hash:string|null;fee:number;fee_decimal:string;net_amount:number;net_amount_decimal:string;destination_address:string|null;tx_hash:string|null;balance_transaction_id:string|null;claim_url:string|null;approvals:{by:string;at:number}[];reason:Reason;failure_code:string|null;created_at:number;updated_at:number}
 export type ReleasedPart={part:number;note:string}
 export type RemovedItems={success:true;data:{items_removed:number}}
 export type ResolvedException={success:true;data:Exception;refunds?:Refund_1[]}
 export type RevokedApiKey={success:true;data:{id:string;object:"api_key";name:string;prefix:string;last4:string;scope:"merchant"|"commerce";environment:"devnet"|"mainnet";status:ApiKeyStatus;permissions:("read"|"write"|"refund")[];expires_at:number|null;ip_allowlist:string[];api_version:string;last_used_at:number|null;replaced_by:string|null;created_by:string|null;created_at:number;child_keys:ApiKey[]}}
 export type RotatedApiKey={success:true;data:{id:string;object:"api_key";key:string;name:string;prefix:string;last4:string;scope:"merchant"|"commerce";environment:"devnet"|"mainnet";status:ApiKeyStatus;permissions:("read"|"write"|"refund")[];expires_at:number|null;ip_allowlist:string[];api_version:string;last_used_at:number|null;replaced_by:string|null;created_by:string|null;created_at:number;previous_key_id:string;previous_key_expires_at:number}}
 export type RotatedSecret={success:true;data:{secret:string;previous_secret_expires_at:number|null}}
+export type SavedView={id:string;object:"saved_view";list:List;name:string;query:string;shared:boolean;is_own:boolean;created_at:number}
+export type SavedViewList={success:true;data:{object:"list";data:SavedView[];has_more:boolean}}
 export type SearchResult={object:"search_result";kind:"invoice"|"event"|"exception"|"refund"|"batch"|"webhook_endpoint"|"webhook_delivery"|"balance_transaction";id:string;matched:"id"|"transaction"|"address"|"amount"|"customer"}
 export type SearchResults={success:true;data:{object:"list";data:SearchResult[];has_more:boolean}}
 export type SecretRotation={overlap_seconds?:number}
@@ -278,6 +283,8 @@ export interface Paths{
 "/api/v1/team/passkeys":{get:{answer:PasskeyList}}
 "/api/v1/team/passkeys/{id}":{patch:{path:{id:string};body:PasskeyChange;answer:OnePasskey};delete:{path:{id:string};answer:OnePasskey}}
 "/api/v1/team/recovery-codes":{post:{answer:RecoveryCodes}}
+"/api/v1/team/views":{get:{query?:{limit?:number;starting_after?:string;ending_before?:string;list?:List};answer:SavedViewList};post:{body:NewSavedView;answer:OneSavedView}}
+"/api/v1/team/views/{id}":{delete:{path:{id:string};answer:OneSavedView}}
 "/api/v1/merchant/settings":{get:{query?:{environment?:"devnet"|"mainnet"};answer:MerchantSettings};patch:{query?:{environment?:"devnet"|"mainnet"};body:MerchantSettingsChange;answer:MerchantSettings}}
 "/api/v1/merchant/settings/changes/{id}/approve":{post:{path:{id:string};query?:{environment?:"devnet"|"mainnet"};answer:MerchantSettings}}
 "/api/v1/merchant/settings/changes/{id}":{delete:{path:{id:string};query?:{environment?:"devnet"|"mainnet"};answer:MerchantSettings}}
