@@ -72,7 +72,9 @@ layer(DashboardTown.layer, { excludeTestServices: true, timeout: "15 minutes" })
           const batch = page.url().replace(/\?.*$/, "")
           for (let part = 1; part <= parts; part++) {
             await page.goto(batch)
-            await page.getByRole("button", { name: "MetaMask" }).first().click()
+            // The part before keeps its button until it is seen.
+            const form = page.locator("form").filter({ has: page.locator(`input[name=part][value="${part}"]`) })
+            await form.getByRole("button", { name: "MetaMask" }).click()
             await page.locator("#sign-note").getByText("Sent from").waitFor()
             const sent = (await callsOf(page)).filter(({ method }) => method === "wallet_sendCalls")
             assert.lengthOf(sent, 1, "one signature")
