@@ -9,7 +9,7 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { batchHistory } from "../support/batches/BatchHistory.ts"
-import { evmWorld, solanaWorld } from "../support/batches/Worlds.ts"
+import { evmWorld, solanaWorld, suiWorld } from "../support/batches/Worlds.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 
 /** `BATCH_SEEDS=7 npx vitest run … test/journeys/batchHistories.test.ts` runs seven, beginning with `BATCH_SEED`. */
@@ -22,7 +22,8 @@ const limitMillis = 120_000
 
 it.live.each([
   { network: "an EVM network", open: evmWorld },
-  { network: "Solana", open: solanaWorld }
+  { network: "Solana", open: solanaWorld },
+  { network: "Sui", open: suiWorld }
 ])(
   "no line is paid twice, and every second transfer is told, after histories of whatever may happen on $network",
   ({ open }) =>

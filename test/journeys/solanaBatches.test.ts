@@ -54,7 +54,7 @@ it.live(
           ]
         )
         const sign = (how: "as_given" | "changed_destination") =>
-          chain.sign(shop.wallet, payload, how, shop.thief).pipe(
+          chain.sign(shop.wallet, payload, how, shop.thief, id).pipe(
             Effect.andThen(mine(context, chain.finality + 2)),
             Effect.andThen(look(context))
           )

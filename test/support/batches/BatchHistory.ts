@@ -144,8 +144,8 @@ const settle = Effect.fnUntraced(function*(context: StepContext) {
     if ((yield* openParts(context))[0]!["count"] === 0) break
     if (Date.now() > end) return void shop.faults.push("a part that is over stays open")
   }
-  for (const { payload, validUntil } of shop.given) {
-    if (validUntil !== null) yield* chain.sign(shop.wallet, payload, "as_given", shop.thief)
+  for (const { batch, payload, validUntil } of shop.given) {
+    if (validUntil !== null) yield* chain.sign(shop.wallet, payload, "as_given", shop.thief, batch.id)
   }
   yield* mine(context, chain.finality + 1)
   yield* look(context)

@@ -122,7 +122,7 @@ const pay = Effect.fnUntraced(
   function*({ chain, roll, shop }: StepContext, { batch, payload, validUntil }: GivenExport) {
     if (validUntil !== null) {
       const how = roll(changeOdds(chain)) === 0 ? chooseOne(roll, chain.changes)! : "as_given"
-      return yield* chain.sign(shop.wallet, payload, how, shop.thief)
+      return yield* chain.sign(shop.wallet, payload, how, shop.thief, batch.id)
     }
     for (const line of batch.lines.filter(() => roll(3) > 0)) yield* chain.payLine(shop.wallet, line)
   }
@@ -253,7 +253,7 @@ export const mine = Effect.fnUntraced(function*(context: StepContext, blocks: nu
 
 /** Blocks that are not final go; a transfer that comes in another block is told of anew. */
 export const reorganise = Effect.fnUntraced(function*({ chain, roll, shop }: StepContext) {
-  yield* chain.reorganise(1 + roll(chain.finality - 3), roll)
+  yield* chain.reorganise(1 + roll(Math.max(1, chain.finality - 3)), roll)
   shop.told.clear()
 })
 

@@ -69,8 +69,17 @@ export interface PayingChain {
   readonly thief: (seed: string) => string
   /** How the chain names a part that it keeps from being executed twice. */
   readonly guardOf: (batchId: string, part: number) => string
-  /** Signs and sends; nothing is in a block before the next one is mined. The chain may refuse it. */
-  readonly sign: (wallet: string, payload: string, how: Signature, thief: string) => Effect.Effect<void>
+  /**
+   * Signs and sends; nothing is in a block before the next one is mined. The chain may refuse it. `batchId`: of which
+   * the export is, where nothing in it says so.
+   */
+  readonly sign: (
+    wallet: string,
+    payload: string,
+    how: Signature,
+    thief: string,
+    batchId: string
+  ) => Effect.Effect<void>
   /** Sends the transfer of one line of a list; answers its transaction, null where it was not taken. */
   readonly payLine: (wallet: string, line: ListedLine) => Effect.Effect<string | null>
   /** The payer of an invoice pays. */
@@ -81,7 +90,7 @@ export interface PayingChain {
     memo: string | null
   ) => Effect.Effect<unknown>
   readonly mine: (blocks: number) => Effect.Effect<void>
-  /** Replaces blocks that are not final; their transactions come again at once, later or never. */
+  /** Replaces blocks that are not final, where there are such; their transactions come again at once, later or never. */
   readonly reorganise: (depth: number, roll: Roll) => Effect.Effect<void>
   /** The chain's time goes on. */
   readonly pass: (seconds: number) => Effect.Effect<void>

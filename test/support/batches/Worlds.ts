@@ -7,6 +7,7 @@ import { type EvmPayingChain, evmPayingChain } from "./EvmChain.ts"
 import { type BatchDeployment, type InstanceStart, startInstances } from "./Instances.ts"
 import type { PayingChain } from "./PayingChain.ts"
 import { type SolanaPayingChain, solanaPayingChain } from "./SolanaChain.ts"
+import { type SuiPayingChain, suiPayingChain } from "./SuiChain.ts"
 
 export interface BatchWorld {
   readonly deployment: BatchDeployment
@@ -91,4 +92,40 @@ export const solanaWorld: typeof evmWorld = ({ query, url }, instances, program)
   Effect.gen(function*() {
     const chain = yield* solanaPayingChain
     return { chain, deployment: yield* startInstances(instances, solanaDeployment(url, chain, program), query) }
+  })
+
+const suiDeployment = (
+  database: string,
+  { pool, urls }: SuiPayingChain,
+  program: string | undefined
+): InstanceStart => {
+  const [first, second, third] = urls as readonly [string, string, string]
+  const { config, environment } = chaosDeployment(database, { rpc: [first, second], xpub, pollMillis })
+  const [{ use }] = config.prices as [typeof config.prices[number]]
+  return {
+    config: {
+      ...config,
+      chains: [{
+        use: "sui",
+        options: {
+          environment: "mainnet",
+          rpc: [1, 2, 3].map((place) => ({ url: `\${env:SUI_RPC_${place}}` })),
+          wallet: { kind: "pool", value: "${env:SUI_POOL}" },
+          startIndex: 0,
+          pollMillis
+        }
+      }],
+      prices: [{ use, options: { prices: { "usd-coin": "1", sui: "4" } } }],
+      modules: withSignup(config)
+    },
+    environment: { ...environment, SUI_RPC_1: first, SUI_RPC_2: second, SUI_RPC_3: third, SUI_POOL: pool.join(" ") },
+    ...(program === undefined ? {} : { program })
+  }
+}
+
+/** So many processes before nodes of Sui; `program`: as in {@link Start}. */
+export const suiWorld: typeof evmWorld = ({ query, url }, instances, program) =>
+  Effect.gen(function*() {
+    const chain = yield* suiPayingChain
+    return { chain, deployment: yield* startInstances(instances, suiDeployment(url, chain, program), query) }
   })
