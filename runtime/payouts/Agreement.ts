@@ -51,6 +51,21 @@ export const answersOf = <A>(
   return Result.fail(new DriverError({ network, reason, kind: "unanswered" }))
 }
 
+/**
+ * The height that most endpoints have reached, where as many answered as must agree: from there on an export is searched
+ * for. A lower one would do no harm, and one that a single endpoint names too high would hide what lies below it.
+ */
+export const readHeightOfMost = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
+  network: string,
+  endpoints: Pick<Endpoints<Client>, "attempt" | "endpoints">,
+  readHeight: (endpoint: Client) => Effect.Effect<bigint, DriverError>
+): Effect.fn.Return<bigint, DriverError> {
+  const heights = yield* Effect.fromResult(answersOf(network, yield* askEach(endpoints, readHeight)))
+  return heights.toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0)[
+    majorityOf(endpoints.endpoints.length) - 1
+  ]!
+})
+
 /** What endpoints must show alike of a transaction: which it is, and each transfer with its sender, who is booked. */
 export const transactionContent = ({ transfers, txHash }: Pick<PayoutExecution, "transfers" | "txHash">): string =>
   JSON.stringify([

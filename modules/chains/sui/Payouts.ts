@@ -6,6 +6,7 @@
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
+import { readHeightOfMost } from "../../../runtime/payouts/Agreement.ts"
 import type { PayoutDriver, PayoutExport, PayoutPart } from "../../../runtime/Payouts.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { baseUnits, formatUnits } from "../../../schemas/Money.ts"
@@ -198,9 +199,13 @@ const buildAt = Effect.fnUntraced(function*(
   chain: SuiChain,
   environment: Environment,
   node: SuiNode,
-  { part, spentInputs, validUntil: asked }: Parameters<PayoutDriver["build"]>[0] & { readonly part: PayoutPart }
+  { builtAt, part, spentInputs, validUntil: asked }: Parameters<PayoutDriver["build"]>[0] & {
+    readonly part: PayoutPart
+    readonly builtAt: bigint
+  }
 ): Effect.fn.Return<PayoutExport | PublicError, DriverError> {
-  const head = yield* chain.readHead(node)
+  // It must be of the network that was configured, whatever was proven before.
+  yield* chain.readInfo(node)
   const epoch = yield* readTrustedEpoch(node, environment)
   const { lastEpoch, validUntil } = expiryOf(epoch, asked)
   const { coins, reserved } = yield* readSpendable(node, part, spentInputs)
@@ -215,7 +220,7 @@ const buildAt = Effect.fnUntraced(function*(
     payload: JSON.stringify({ transaction: Buffer.from(bytes).toString("base64"), digest }),
     validUntil,
     trace: { digest, lastEpoch: Number(lastEpoch), spent: spent.map(versionName) },
-    builtAt: head.height,
+    builtAt,
     inputs: spent.map(({ id }) => id),
     isSimulated: tried.isSimulated,
     notices: noticesOf(tried.gasBudget, tried.isSimulated)
@@ -228,7 +233,14 @@ const build = (chain: SuiChain, environment: Environment): PayoutDriver["build"]
     if (part._tag !== "Payout" || format !== "sui") {
       return yield* new DriverError({ network, reason: `it does not build a ${part._tag} as ${format}` })
     }
-    const made = yield* chain.endpoints.withFailover((node) => buildAt(chain, environment, node, { ...request, part }))
+    const builtAt = yield* readHeightOfMost(
+      network,
+      chain.endpoints,
+      (node) => Effect.map(chain.readHead(node), ({ height }) => height)
+    )
+    const made = yield* chain.endpoints.withFailover((node) =>
+      buildAt(chain, environment, node, { ...request, part, builtAt })
+    )
     return isPublicError(made) ? yield* made : made
   })
 

@@ -6,6 +6,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { bcs } from "@mysten/sui/bcs"
 import { Ed25519Keypair } from "@mysten/sui/keypairs/ed25519"
+import { GrpcTypes } from "@mysten/sui/grpc"
 import { TransactionDataBuilder } from "@mysten/sui/transactions"
 import { Effect } from "effect"
 import type { PayoutExport, PayoutPart } from "../../../../runtime/Payouts.ts"
@@ -20,7 +21,7 @@ import {
 } from "../../../support/Payouts.ts"
 import { suiCoin, usdcCoin } from "../../../support/sui/Ledger.ts"
 import type { NodeFault } from "../../../support/sui/Node.ts"
-import { failWith, reply } from "../../../support/sui/Replies.ts"
+import { failWith, messageOf, reply } from "../../../support/sui/Replies.ts"
 import { suiAddress, suiDriver, suiRig } from "../../../support/SuiRig.ts"
 
 const sui = 1_000_000_000n
@@ -100,6 +101,15 @@ const hiding: NodeFault = ({ method, request }, honest) =>
       result: { oneofKind: "error", error: { code: 5, message: "transaction not found", details: [] } }
     }))
   })
+
+/** A node that says that the chain is further than it is. */
+const ahead: NodeFault = ({ method }, honest) => {
+  const answer = honest()
+  if (method !== "GetServiceInfo") return answer
+  const info = GrpcTypes.GetServiceInfoResponse.fromBinary(answer.messages[0]!)
+  info.checkpointHeight! += 900n
+  return { ...answer, messages: [messageOf("GetServiceInfoResponse", info)] }
+}
 
 describe("a part of a batch on Sui", () => {
   it.live("is a transaction that gives each receiver a coin of its own, and says how much gas it may take", () =>
@@ -394,6 +404,32 @@ describe("endpoints that do not agree about a part on Sui", () => {
         assert.strictEqual(said, outcome)
       }))
   }
+
+  it.live("one that is ahead of the others does not hide what the wallet built anew", () =>
+    Effect.gen(function*() {
+      const town = yield* shop({ [suiCoin]: [5n * sui] }, 3)
+      const part = partOf([sui])
+      town.node.set(ahead)
+      const made = yield* buildPart(town.payouts, part)
+      assert.strictEqual(made.builtAt, town.ledger.head.height)
+      town.node.set("through")
+      const anew = yield* buildPart(town.payouts, part, { validUntil: inTwoDays() })
+      yield* town.submit(anew)
+      town.ledger.mine(1)
+      const { executions } = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual(executions.map(({ txHash }) => txHash), [digestOf(anew)])
+    }))
+
+  it.live("nothing is given out where half of them are away", () =>
+    Effect.gen(function*() {
+      const town = yield* shop({ [suiCoin]: [5n * sui] }, 2)
+      town.nodes[1]!.set({ http: 503 })
+      const error = yield* Effect.flip(buildPart(town.payouts, partOf([sui])))
+      const reason = "reason" in error ? error.reason : error.message
+      assert.include(reason, "1 of 2 endpoints answered, and 2 must agree about a payout")
+      town.nodes[1]!.set("through")
+      yield* buildPart(town.payouts, partOf([sui]))
+    }))
 
   it.live("one that has forgotten the time of the part cannot say that it was not executed", () =>
     Effect.gen(function*() {
