@@ -62,6 +62,8 @@ export interface PayingChain {
   readonly newWallet: (seed: string) => Effect.Effect<string>
   /** Signs a text with the key of a wallet. */
   readonly signMessage: (wallet: string, message: string) => Effect.Effect<string>
+  /** The key of a wallet whose address does not tell it, as it goes with a signature; absent: it need not. */
+  readonly publicKeyOf?: (wallet: string) => string
   readonly newReceiver: (seed: string) => string
   /** What could be the name of a transaction. */
   readonly newHash: (roll: Roll) => string

@@ -3,6 +3,8 @@ import { Effect, type Scope } from "effect"
 import { HDKey } from "@scure/bip32"
 import { chaosDeployment } from "../chaos/Run.ts"
 import type { MoneyDeployment } from "../money/Shop.ts"
+import { projectId } from "../cardano/Blockfrost.ts"
+import { type CardanoPayingChain, cardanoPayingChain } from "./CardanoChain.ts"
 import { type EvmPayingChain, evmPayingChain } from "./EvmChain.ts"
 import { type BatchDeployment, type InstanceStart, startInstances } from "./Instances.ts"
 import type { PayingChain } from "./PayingChain.ts"
@@ -128,4 +130,40 @@ export const suiWorld: typeof evmWorld = ({ query, url }, instances, program) =>
   Effect.gen(function*() {
     const chain = yield* suiPayingChain
     return { chain, deployment: yield* startInstances(instances, suiDeployment(url, chain, program), query) }
+  })
+
+const cardanoDeployment = (
+  database: string,
+  { urls, xpub: account }: CardanoPayingChain,
+  program: string | undefined
+): InstanceStart => {
+  const [first, second] = urls as readonly [string, string, string]
+  const { config, environment } = chaosDeployment(database, { rpc: [first, second], xpub, pollMillis })
+  return {
+    config: {
+      ...config,
+      environments: ["devnet"],
+      chains: [{
+        use: "cardano",
+        options: {
+          environment: "devnet",
+          api: urls.map((url) => ({ url, projectId })),
+          xpub: account,
+          pollMillis,
+          blocksPerSecond: 1_000
+        }
+      }],
+      prices: [{ use: "fixed", options: { prices: { cardano: "1" } } }],
+      modules: withSignup(config)
+    },
+    environment,
+    ...(program === undefined ? {} : { program })
+  }
+}
+
+/** So many processes before servers of Cardano; `program`: as in {@link Start}. */
+export const cardanoWorld: typeof evmWorld = ({ query, url }, instances, program) =>
+  Effect.gen(function*() {
+    const chain = yield* cardanoPayingChain
+    return { chain, deployment: yield* startInstances(instances, cardanoDeployment(url, chain, program), query) }
   })
