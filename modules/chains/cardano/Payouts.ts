@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { DriverError } from "../../../runtime/Chains.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
+import { readHeightOfMost } from "../../../runtime/payouts/Agreement.ts"
 import type { PayoutDriver, PayoutExport, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, baseUnits, formatUnits } from "../../../schemas/Money.ts"
@@ -168,6 +169,7 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
       })
     }
     const now = yield* nowSeconds
+    const height = yield* readHeightOfMost(network, endpoints, (api) => Effect.map(readTip(api), (tip) => tip.height))
     const { listed, parameters, tip, unspent } = yield* endpoints.withFailover((api) =>
       Effect.gen(function*() {
         const tip = yield* readTrustedTip(api, environment)
@@ -187,7 +189,7 @@ const build = (endpoints: Endpoints<Api>, environment: Environment): PayoutDrive
     const isListed = listed !== null || unspent.length === 0
     // A reorganisation may move what the wallet builds anew into a lower block than the newest of now.
     const lower = BigInt(requiredDepth(network, environment, "standard", 0n).blocks - 1)
-    const builtAt = tip.height > lower ? tip.height - lower : 0n
+    const builtAt = height > lower ? height - lower : 0n
     const facts = { parameters, ttl, validUntil: until, builtAt, isListed }
     return yield* exportOf(part, free, unspent.length - free.length, facts)
   })

@@ -72,6 +72,14 @@ const mined = ({ ledger }: Shop, outcome: RigTransaction | string) => {
 const hiding: BlockfrostFault = ({ path }, answer) =>
   path.startsWith("/txs/") ? refusal(404, "Not Found", "The requested component has not been found.") : answer()
 
+/** A server that says that the chain is further than it is. */
+const ahead: BlockfrostFault = ({ path }, answer) => {
+  const { body, ...rest } = answer()
+  return path === "/blocks/latest"
+    ? { ...rest, body: { ...body as any, height: (body as any).height + 900 } }
+    : answer()
+}
+
 const lineOutputs = ({ lines }: PayoutPart) =>
   lines.map(({ amount, destination }) => ({ address: destination, lovelace: BigInt(amount) }))
 
@@ -560,6 +568,31 @@ describe("endpoints that do not agree about a part on Cardano", () => {
         )
       }))
   }
+
+  it.live("one that is ahead of the others does not hide what the wallet built anew", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada], 3)
+      const part = partOf(town, [10n * ada])
+      town.apis[0]!.set(ahead)
+      const made = yield* buildPart(town.payouts, part)
+      assert.strictEqual(made.builtAt, BigInt(town.ledger.tip.height))
+      town.apis[0]!.set("right")
+      const { txHash } = mined(town, town.submit({ ...made, payload: rewritePayout(made.payload) }))
+      const { executions } = yield* searchPart(town.payouts, part, made)
+      assert.deepStrictEqual(executions.map((each) => each.txHash), [txHash])
+    }))
+
+  it.live("nothing is given out where half of them are away", () =>
+    Effect.gen(function*() {
+      const town = yield* shop([50n * ada], 2)
+      const part = partOf(town, [10n * ada])
+      town.apis[1]!.set(() => refusal(503, "Service Unavailable", "Try again."))
+      const error = yield* Effect.flip(buildPart(town.payouts, part))
+      const reason = "reason" in error ? error.reason : error.message
+      assert.include(reason, "1 of 2 endpoints answered, and 2 must agree about a payout")
+      town.apis[1]!.set("right")
+      yield* buildPart(town.payouts, part)
+    }))
 
   it.live("one that has forgotten the time of the part cannot say that it was not executed", () =>
     Effect.gen(function*() {
