@@ -52,8 +52,8 @@ export const answersOf = <A>(
 }
 
 /**
- * The height that most endpoints have reached, where as many answered as must agree: from there on an export is searched
- * for. A lower one would do no harm, and one that a single endpoint names too high would hide what lies below it.
+ * The height that most endpoints have reached, where as many answered as must agree: from there on an export is
+ * searched for. A height that a single endpoint names too high would hide what lies below it.
  */
 export const readHeightOfMost = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   network: string,
