@@ -47,10 +47,18 @@ export interface RequestFacts {
   readonly answerHeaders: Record<string, string>
   /** Of the operation that the request turned out to call. */
   errorForm: ErrorForm
+  /** For the log: whose credential was found good; null: none was asked for, or none was good. */
+  merchantId: number | null
 }
 
 export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
-  defaultValue: () => ({ requestId: "req_none", apiVersion, answerHeaders: {}, errorForm: plainErrors })
+  defaultValue: () => ({
+    requestId: "req_none",
+    apiVersion,
+    answerHeaders: {},
+    errorForm: plainErrors,
+    merchantId: null
+  })
 })
 
 /**

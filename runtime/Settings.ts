@@ -233,7 +233,11 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /** `json`: one line per entry; `pretty`: for people; `auto` (default): pretty on a terminal. */
       logs: byDefault(Schema.Literals(["json", "pretty", "auto"]), "auto"),
-      level: byDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info")
+      level: byDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info"),
+      /** Which answered requests have an entry: `all` (default), `failed` (status 500 and above), or `none`. */
+      requests: byDefault(Schema.Literals(["all", "failed", "none"]), "all"),
+      /** Whether each change of a merchant's money has an entry. Default true. */
+      payments: byDefault(Schema.Boolean, true)
     }),
     {}
   )

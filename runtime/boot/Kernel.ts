@@ -43,6 +43,7 @@ import * as Embedded from "../store/Embedded.ts"
 import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
+import * as PaymentLog from "../telemetry/PaymentLog.ts"
 import * as TextSigners from "../TextSigners.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
@@ -110,7 +111,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(Secrets.layer),
     Layer.provideMerge(platform)
   )
-  const log = EventBus.layer.pipe(
+  const log = Layer.merge(EventBus.layer, PaymentLog.layer).pipe(
     Layer.provideMerge(Commit.layer(tables, rollups)),
     Layer.provideMerge(state)
   )

@@ -74,6 +74,7 @@ export const layer: Layer.Layer<
     /** The checks of plugins stand before a stored reply too: it is given to nobody whom they refuse. */
     const asMerchant = (call: Call, act: Served): Served =>
       letMerchantIn(call, (caller: Grant) => {
+        call.facts.merchantId = caller.merchantId
         const answer = call.operation.idempotency === "none"
           ? act
           : answerOnce(call, caller, (idempotency) => withService(act, Idempotency, idempotency))

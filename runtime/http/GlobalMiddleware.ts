@@ -14,6 +14,7 @@ import {
   RequestInfo
 } from "../Http.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
+import type { RequestLog } from "../telemetry/RequestLog.ts"
 import { hasBody, isOversized, mediaTypeFault, takeSenderDelay } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { write } from "./NodeResponse.ts"
@@ -33,7 +34,8 @@ const factsOf = (request: HttpServerRequest.HttpServerRequest): RequestFacts => 
   requestId: requestIdOf(request),
   apiVersion: versionOf(request.headers),
   answerHeaders: {},
-  errorForm: plainErrors
+  errorForm: plainErrors,
+  merchantId: null
 })
 
 /** `;` and `#` end a path for the router, as `?` does, and for nobody else: `/invoices;x=y` is not `/invoices`. */
@@ -141,6 +143,7 @@ export interface GlobalMiddlewareOptions {
   readonly rateLimiter: typeof RateLimiter.Service
   readonly errorPages: typeof ErrorPages.Service
   readonly timeLimit: TimeLimit
+  readonly logRequest: RequestLog
 }
 
 const headersPrototype = Object.getPrototypeOf(Headers.empty)
@@ -179,11 +182,11 @@ const sendOutsideFiber = (request: HttpServerRequest.HttpServerRequest, response
 
 /**
  * Does for every request what needs no definition of a route: it gives an id, refuses what no route has to see, answers
- * 404 and 405, limits the time, gives errors their form, adds the headers every response carries, and counts the
- * answer. What a route's definition asks for beside that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
+ * 404 and 405, limits the time, gives errors their form, adds the headers every response carries, and counts and logs
+ * the answer. What a route's definition asks for beside that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
  */
 export const globalMiddleware =
-  ({ errorPages, rateLimiter, routes, timeLimit }: GlobalMiddlewareOptions) => (app: App): App =>
+  ({ errorPages, logRequest, rateLimiter, routes, timeLimit }: GlobalMiddlewareOptions) => (app: App): App =>
     Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const clock = fiber.getRef(Clock.Clock)
@@ -197,6 +200,14 @@ export const globalMiddleware =
         // The router leaves its match in the context.
         const route = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route
         countRequest(fiber.context, request.method, route, response.status, seconds)
+        logRequest({
+          method: request.method,
+          route: route?.path ?? null,
+          status: response.status,
+          seconds,
+          requestId: facts.requestId,
+          merchantId: facts.merchantId
+        })
         return withCommonHeaders(response, request, facts, findPath)
       }
       const respond = refusalTo(errorPages, request)

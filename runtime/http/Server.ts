@@ -10,7 +10,9 @@ import type { Leases } from "../Leases.ts"
 import * as LocalCallsLayer from "../LocalCalls.ts"
 import type { Operations } from "../Operations.ts"
 import type { Secrets } from "../Secrets.ts"
-import type { Settings } from "../Settings.ts"
+import { Settings } from "../Settings.ts"
+import { makeLineWriter } from "../telemetry/LineWriter.ts"
+import { makeRequestLog } from "../telemetry/RequestLog.ts"
 import { credentials } from "./Authentication.ts"
 import * as Calls from "./Calls.ts"
 import { globalMiddleware } from "./GlobalMiddleware.ts"
@@ -32,23 +34,23 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   AuditLog | HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
   const global = HttpRouter.use((router) =>
-    Effect.flatMap(
-      Effect.all([RateLimiter, ErrorPages]),
-      ([rateLimiter, errorPages]) =>
-        router.addGlobalMiddleware(
-          globalMiddleware({
-            routes: fromApis(apis),
-            rateLimiter,
-            errorPages,
-            timeLimit: TimeLimit.make()
-          }) as never
-        )
-    )
+    Effect.gen(function*() {
+      const { telemetry } = yield* Settings
+      yield* router.addGlobalMiddleware(
+        globalMiddleware({
+          routes: fromApis(apis),
+          rateLimiter: yield* RateLimiter,
+          errorPages: yield* ErrorPages,
+          timeLimit: TimeLimit.make(),
+          logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY))
+        }) as never
+      )
+    })
   )
   return Layer.mergeAll(
     RevocationsLayer.layer,
     LocalCallsLayer.layer(fromApis(apis)),
     Layer.provideMerge(Calls.layer, credentials),
-    global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages>
+    global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages | Settings>
   ).pipe(Layer.provideMerge(Layer.mergeAll(RateLimiterLayer.layer, ErrorPagesLayer.layer, ReplyRenderersLayer.layer)))
 }

@@ -103,7 +103,13 @@ const callOf = ({ called, right }: NamedOperation, caller: Caller, named: Enviro
       new Request("http://till.test/api/v1/things", { method: called.endpoint.method, headers })
     ),
     query: named === undefined ? {} : { environment: named },
-    facts: { requestId: "req_1", apiVersion: newestVersion, answerHeaders: {}, errorForm: plainErrors }
+    facts: {
+      requestId: "req_1",
+      apiVersion: newestVersion,
+      answerHeaders: {},
+      errorForm: plainErrors,
+      merchantId: null
+    }
   }
 }
 

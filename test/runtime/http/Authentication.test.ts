@@ -58,7 +58,8 @@ const makeDesk = Effect.gen(function*() {
           requestId: "req_1",
           apiVersion: newestVersion,
           answerHeaders: {},
-          errorForm: plainErrors
+          errorForm: plainErrors,
+          merchantId: null
         })
       )
     })

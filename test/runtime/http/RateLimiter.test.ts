@@ -202,7 +202,8 @@ const facts = (): RequestFacts => ({
   requestId: "req_1",
   apiVersion: newestVersion,
   answerHeaders: {},
-  errorForm: plainErrors
+  errorForm: plainErrors,
+  merchantId: null
 })
 
 describe("addresses", () => {

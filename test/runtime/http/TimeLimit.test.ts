@@ -134,7 +134,8 @@ const serve = Effect.fnUntraced(function*(
       routes: fromApis([]),
       rateLimiter: { address: () => Effect.void } as never,
       errorPages: { choose: () => ({ render: undefined, dependsOnAccept: false }) } as never,
-      timeLimit: TimeLimit.make({ usualMillis: limitMillis, suspiciousMillis: limitMillis })
+      timeLimit: TimeLimit.make({ usualMillis: limitMillis, suspiciousMillis: limitMillis }),
+      logRequest: () => {}
     }) as never
   ) as Effect.Effect<void>
   const server = createServer()

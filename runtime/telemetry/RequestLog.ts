@@ -1,0 +1,38 @@
+/**
+ * An entry of the log for each answered request: its route as it is written in the reference, never its path or query,
+ * which hold ids, session tokens and links that let whoever reads them in.
+ */
+import type { SettingsValue } from "../Settings.ts"
+import { loggedId, type WriteEntry } from "./LineWriter.ts"
+
+/** What an entry tells of a request. */
+export interface AnsweredRequest {
+  readonly method: string
+  /** As `/api/v1/invoices/:id`; null: the path is none of the service's. */
+  readonly route: string | null
+  readonly status: number
+  /** From its head to the head of its answer. */
+  readonly seconds: number
+  readonly requestId: string
+  /** Null: no credential of a merchant was found good. */
+  readonly merchantId: number | null
+}
+
+export type RequestLog = (request: AnsweredRequest) => void
+
+/** Statuses from which on a request counts as failed: below, it is its sender's fault. */
+const leastFailedStatus = 500
+
+/** `requests`: which of them have an entry, as in `telemetry.requests` of the config. */
+export const makeRequestLog = (requests: SettingsValue["telemetry"]["requests"], write: WriteEntry): RequestLog =>
+  requests === "none" ? () => {} : ({ merchantId, method, requestId, route, seconds, status }) => {
+    if (requests === "failed" && status < leastFailedStatus) return
+    write("request", {
+      method,
+      route,
+      status,
+      ms: Math.round(seconds * 1_000_000) / 1_000,
+      request_id: loggedId(requestId),
+      merchant_id: merchantId
+    })
+  }
