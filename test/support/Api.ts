@@ -96,6 +96,7 @@ export const settingsLayer = (
     publicUrl: "http://till.test",
     dataDirectory: "/nonexistent",
     instanceId: "00000000-0000-4000-8000-000000000000",
+    telemetry: { logs: "json", level: "error", requests: "none", payments: false },
     ...more,
     limits: { ...generousLimits, ...more.limits }
   } as never)
