@@ -8,10 +8,10 @@ import { Context, Effect, Schema, SchemaGetter } from "effect"
 import { type HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { nowSeconds } from "./Clock.ts"
+import { RequestInfo } from "./http/RequestInfo.ts"
 import type { IdempotentCall, ReplyWrite } from "./Commit.ts"
 import type { Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
-import { apiVersion } from "../schemas/Event.ts"
 import type { WireObject } from "../schemas/WireObject.ts"
 import { downgrade } from "../schemas/Version.ts"
 import {
@@ -27,39 +27,7 @@ import {
   WrappedErrorBody
 } from "../schemas/Errors.ts"
 
-/** How the errors of a route are shown. */
-export interface ErrorForm {
-  readonly family: ErrorFamily
-  /** The code for a parameter that its schema refuses, where `VALIDATION_ERROR` is not exact enough. */
-  readonly parameterCodes: Readonly<Record<string, ErrorCode>>
-}
-
-/** How errors are shown where no definition says it. */
-export const plainErrors: ErrorForm = { family: "wrapped", parameterCodes: {} }
-
-/** Facts of one request, shared by everything that serves it; what may change is written by the middlewares only. */
-export interface RequestFacts {
-  /** The caller's `X-Request-Id` if well formed, else ours. */
-  readonly requestId: string
-  /** The version the answer is given in: the one the request names, else its credential's, else the newest. */
-  apiVersion: string
-  /** Headers that the answer carries whatever becomes of the request: limits, deprecation. */
-  readonly answerHeaders: Record<string, string>
-  /** Of the operation that the request turned out to call. */
-  errorForm: ErrorForm
-  /** For the log: whose credential was found good; null: none was asked for, or none was good. */
-  merchantId: number | null
-}
-
-export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
-  defaultValue: () => ({
-    requestId: "req_none",
-    apiVersion,
-    answerHeaders: {},
-    errorForm: plainErrors,
-    merchantId: null
-  })
-})
+export { type ErrorForm, plainErrors, type RequestFacts, RequestInfo } from "./http/RequestInfo.ts"
 
 /**
  * Answers a wrapped 200 with `render` of what `act` made, and of now, epoch seconds; kept for a repeat together with

@@ -1,9 +1,9 @@
 /**
- * Writes the entries of the log that each request and each payment has. They are many, so they go past Effect's loggers:
- * through those one took 120 us of processor time, a third of the request itself (`npm run bench -- create`). What
- * `Redact.ts` does for other entries is not done here: fields are numbers, ids, and words of the service's own.
+ * Writes the entries of the log that each request and each payment has. They are many, so they go past Effect's
+ * loggers: through those one took 120 us of processor time, a third of the request itself (`npm run bench -- create`).
+ * What `Redact.ts` does for other entries is not done here: fields are numbers, ids, and words of the service's own.
  */
-import { Effect, type Scope } from "effect"
+import { Clock, Console, DateTime, Effect, type Scope } from "effect"
 import type { SettingsValue } from "../Settings.ts"
 import { redactText } from "./Redact.ts"
 
@@ -24,7 +24,7 @@ const formatJson = (ts: string, message: string, fields: Readonly<Record<string,
     const value = fields[name]
     if (value !== undefined) line += `,"${name}":${jsonOf(value)}`
   }
-  return `${line}}\n`
+  return `${line}}`
 }
 
 const formatPretty = (ts: string, message: string, fields: Readonly<Record<string, Field | undefined>>): string => {
@@ -33,31 +33,34 @@ const formatPretty = (ts: string, message: string, fields: Readonly<Record<strin
     const value = fields[name]
     if (value !== undefined && value !== null) line += ` ${name}=${value}`
   }
-  return `${line}\n`
+  return line
 }
 
 /**
- * An id as its sender chose it, safe to write: somebody may have put a key there. Ids that the service makes have a form
- * that needs no look.
+ * An id as its sender chose it, safe to write: somebody may have put a key there. Ids that the service makes have a
+ * form that needs no look.
  */
 export const loggedId = (id: string): string => /^req_[0-9a-f-]{36}$/.test(id) ? id : redactText(id)
 
-/** Writes to standard output what comes in one turn of the event loop together, and the rest when the scope closes. */
+/** Writes what comes in one turn of the event loop to standard output together, and the rest when the scope closes. */
 export const makeLineWriter = Effect.fnUntraced(function*(
   { level, logs }: SettingsValue["telemetry"],
   isTerminal: boolean
 ): Effect.fn.Return<WriteEntry, never, Scope.Scope> {
   if (level === "warn" || level === "error") return () => {}
   const format = logs === "pretty" || logs === "auto" && isTerminal ? formatPretty : formatJson
-  let waiting = ""
+  const clock = yield* Clock.Clock
+  const console = yield* Console.Console
+  let waiting: Array<string> = []
+  // A console ignores that nobody reads any more; a stream would end the process.
   const flush = (): void => {
-    const text = waiting
-    waiting = ""
-    if (text !== "") process.stdout.write(text)
+    const lines = waiting
+    waiting = []
+    if (lines.length > 0) console.log(lines.join("\n"))
   }
   yield* Effect.addFinalizer(() => Effect.sync(flush))
   return (message, fields) => {
-    if (waiting === "") setImmediate(flush)
-    waiting += format(new Date().toISOString(), message, fields)
+    if (waiting.length === 0) setImmediate(flush)
+    waiting.push(format(DateTime.formatIso(DateTime.makeUnsafe(clock.currentTimeMillisUnsafe())), message, fields))
   }
 })

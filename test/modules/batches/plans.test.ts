@@ -1,7 +1,7 @@
 /**
  * Goal: a line says what it pays as the chain's transfers do, so that these are found, and a batch of any size that is
  * offered can be stored.
- * Method: payouts of a catalogue whose tokens an operator has spelled in another way; more balances than one batch takes.
+ * Method: payouts of a catalogue whose tokens an operator has spelled in another way; more balances than a batch takes.
  */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
