@@ -15,6 +15,7 @@ import { migrations, tables } from "./migrations.ts"
 import { makeRepo, pruneBatch } from "./repo.ts"
 import { TeamRpc } from "./rpc.ts"
 import { layer, Team, TeamSessions } from "./service.ts"
+import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 
 export {
   type AcceptedInvitation,
@@ -53,6 +54,7 @@ export const plugin = Plugin.make({
   layer: () =>
     Layer.mergeAll(
       start,
+      Layer.effectDiscard(registerPersonalRecords),
       HttpApiBuilder.layer(TeamApi).pipe(Layer.provide([teamHandlers, joinHandlers, accountHandlers, viewHandlers])),
       Rpc.handlers(TeamRpc, rpcHandlers)
     ).pipe(Layer.provideMerge(layer))

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import { firstOwnerPerson } from "../../../schemas/Roles.ts"
-import type { SavedViewState, SeenView, ViewList } from "../rules.ts"
+import { normalQuery, type SavedViewState, type SeenView, type ViewList } from "../rules.ts"
 import { pageOf, type PageQuery } from "./Members.ts"
 
 interface ViewRow {
@@ -51,6 +51,9 @@ export const viewWrite = (view: SavedViewState): Write => ({
   }
 })
 
+/** A text as LIKE compares it with itself. */
+const patternOf = (text: string): string => text.replaceAll(/[\\%_]/g, "\\$&")
+
 /** Whose views are listed, and of which list; `list` null: of all. */
 export interface ViewQuery extends PageQuery {
   /** As a credential names its person; null: the first owner. */
@@ -80,6 +83,19 @@ export const makeSavedViewsRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views WHERE merchant_id = ${merchantId} AND id = ${id}`),
       ([row]) => row === undefined ? undefined : viewOf(row)
     ),
+  /** A merchant's views whose filters name a customer, in the one spelling of {@link normalQuery}. */
+  viewsOfCustomer: (merchantId: number, customerId: string): Effect.Effect<ReadonlyArray<SavedViewState>> =>
+    Effect.map(
+      Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views WHERE merchant_id = ${merchantId} AND status = 'active'
+        AND ('&' || query || '&') LIKE ${`%&${patternOf(normalQuery(`customer=${encodeURIComponent(customerId)}`))}&%`}
+        ORDER BY id`),
+      (rows) => rows.map(viewOf)
+    ),
+  /** As `removeView`: neither names nor filters stay. */
+  eraseViews: (views: ReadonlyArray<SavedViewState>, now: number): Effect.Effect<void> =>
+    Effect.asVoid(Effect.orDie(sql`UPDATE saved_views
+      SET name = '', query = '', status = 'removed', ended_at = ${now}, version = version + 1
+      WHERE id IN ${sql.in(views.map(({ id }) => id))} AND status = 'active'`)),
   /** How many a person has made and not removed at a merchant. */
   countViews: (merchantId: number, person: string): Effect.Effect<number> =>
     Effect.map(
