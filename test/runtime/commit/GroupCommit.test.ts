@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Logger, Result } from "effect"
-import { Conflict, IdempotentReplay } from "../../../runtime/Commit.ts"
+import { Conflict, IdempotentReplay, maximumWrites } from "../../../runtime/Commit.ts"
 import { dataText, isForPayors } from "../../../schemas/Event.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { commitDatabase, commitOf, eventDraft, instance, part, thing } from "./CommitFixture.ts"
@@ -192,7 +192,7 @@ describe("a commit", () => {
         commitOf(1, { writes: [{ table: "pg_class", row: { version: 1 } }] }),
         commitOf(1, { writes: [thing(1, "a", 0)] }),
         commitOf(1, { writes: [thing(1, "a", 1, { amount: 1n })] }),
-        commitOf(1, { writes: range(1_001).map((n) => thing(1, `t${n}`, 1)) }),
+        commitOf(1, { writes: range(maximumWrites + 1).map((n) => thing(1, `t${n}`, 1)) }),
         commitOf(0, { events: [eventDraft("i")] })
       ]
       const fine = yield* Effect.forkChild(append(commitOf(1, { writes: [thing(1, "fine", 1)] })))
