@@ -248,9 +248,9 @@ export const viewHandlers = Operations.group(
       .handle(
         "views",
         Effect.fnUntraced(function*({ query }) {
-          const caller = yield* requirePerson
           const cursor = readCursor(query, "view_", "the id of a saved view")
           if (isPublicError(cursor)) return yield* cursor
+          const caller = yield* requirePerson
           const limit = query.limit ?? pageLimits.default
           const { found, hasMore } = yield* team.savedViews(caller, query.list ?? null, { cursor, limit })
           return listOf(found.map(viewObject), hasMore)
