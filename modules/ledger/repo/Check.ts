@@ -5,12 +5,12 @@
  */
 import { Effect } from "effect"
 import type { SqlClient } from "effect/sql"
-import { accounts, chainPrefix, settlementPrefix, unknownWallet } from "../rules.ts"
+import { accounts, assetOf, chainPrefix, settlementPrefix, unknownWallet } from "../rules.ts"
 import { bookedRefunds, readSources } from "./CheckSources.ts"
 import { readInFull } from "../../../runtime/store/IndexPlans.ts"
 import { payoutExceptionTypes } from "../../../schemas/Payment.ts"
 import { maximumCredit } from "../../../schemas/Money.ts"
-import type { Environment } from "../../../schemas/Network.ts"
+import type { Environment, Network } from "../../../schemas/Network.ts"
 
 /** A balance that is not what it should be. */
 export interface BookDifference {
@@ -50,13 +50,27 @@ export interface BookCheck {
 /** An answer names so many, which is one message: where there are more, something is wrong with all of them. */
 const maximumDifferences = 1_000
 
+/** Tokens that the catalogue spells in another way than the books, with the asset by which the books name them. */
+const otherSpellings = (sql: SqlClient.SqlClient) =>
+  sql<{ readonly network: Network; readonly address: string }>`SELECT DISTINCT network, address FROM tokens
+    WHERE address IS NOT NULL`.pipe(
+    Effect.orDie,
+    Effect.map((tokens) =>
+      tokens.map(({ address, network }) => ({ network, address, asset: assetOf(network, { address }, null) }))
+        .filter(({ address, asset, network }) => asset !== `${network}:${address}`)
+    )
+  )
+
 /** Of one merchant, or of all and the operator. */
 export const checkBooks = (sql: SqlClient.SqlClient) =>
   Effect.fnUntraced(function*(merchantId: number | null) {
     const ofMerchant = (table: string) =>
       merchantId === null ? sql`true` : sql`${sql(table)}.merchant_id = ${merchantId}`
     const sources = yield* Effect.orDie(readSources(sql, ofMerchant))
-    return yield* sql<Row>`WITH held AS (
+    const spellings = JSON.stringify(yield* otherSpellings(sql))
+    return yield* sql<Row>`WITH spellings AS (
+      SELECT * FROM json_to_recordset(${spellings}::json) AS s (network text, address text, asset text)
+    ), held AS (
       SELECT merchant_id, environment, account, asset, units, usd_millis FROM account_balances b
       WHERE ${ofMerchant("b")}
     ), entries AS (
@@ -80,9 +94,9 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
       ${bookedRefunds(sql)}
     ), all_payments AS (
       SELECT p.merchant_id, p.id, p.environment, p.balance_transaction_id IS NOT NULL AND p.status <> 'reverted'
-          AS is_booked, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
+          AS is_booked, coalesce(s.asset, p.network || ':' || CASE WHEN json_typeof(p.metadata -> 'token') = 'object'
           THEN coalesce(p.metadata -> 'token' ->> 'address', 'native')
-          ELSE 'token-' || coalesce(p.token_id::text, 'unknown') END AS asset,
+          ELSE 'token-' || coalesce(p.token_id::text, 'unknown') END) AS asset,
         coalesce(p.wallet, ${unknownWallet}) AS wallet, p.units,
         CASE WHEN p.status <> 'rejected' OR p.amount > 0 OR p.token_decimals IS NULL
             OR p.metadata -> 'quote' ->> 'exchange_rate' IS NULL THEN p.amount
@@ -98,7 +112,9 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
             AND p.settlement ->> 'txHash' IS NULL AND p.settlement ->> 'settledAt' IS NOT NULL
           THEN ${settlementPrefix} || lpad(div((p.settlement ->> 'settledAt')::numeric, 86400)::text, 6, '0') || ':'
             || (p.settlement ->> 'id') || ':' || coalesce(p.wallet, ${unknownWallet}) END AS settled_account
-      FROM invoice_payments p LEFT JOIN LATERAL (
+      FROM invoice_payments p
+      LEFT JOIN spellings s ON s.network = p.network AND s.address = p.metadata -> 'token' ->> 'address'
+      LEFT JOIN LATERAL (
         SELECT x.resolution ->> 'action' AS action FROM exceptions x
         WHERE x.merchant_id = p.merchant_id AND x.invoice_id = p.invoice_id AND x.invoice_payment_id = p.id
           AND x.type = p.metadata ->> 'exception'
@@ -109,13 +125,14 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
       SELECT * FROM all_payments WHERE is_booked
     ), unmatched AS (
       SELECT x.merchant_id, x.environment,
-        (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native') AS asset,
+        coalesce(s.asset, (x.evidence ->> 'network') || ':' || coalesce(x.evidence ->> 'token', 'native')) AS asset,
         coalesce(x.evidence ->> 'wallet', ${unknownWallet}) AS wallet,
         (x.evidence ->> 'token_amount')::numeric * CASE WHEN x.evidence ->> 'token_amount_unit' = 'token'
           THEN ('1e' || (x.evidence ->> 'token_decimals'))::numeric ELSE 1 END AS units, x.amount AS usd_millis,
         CASE x.resolution ->> 'action' WHEN 'credit' THEN ${accounts.available} WHEN 'ignore' THEN ${accounts.ignored}
           ELSE ${accounts.suspense} END AS account
       FROM exceptions x
+      LEFT JOIN spellings s ON s.network = x.evidence ->> 'network' AND s.address = x.evidence ->> 'token'
       WHERE ${ofMerchant("x")} AND x.invoice_id IS NULL AND x.evidence ->> 'token_amount' IS NOT NULL
         AND x.type <> ALL (${[...payoutExceptionTypes]}::text[])
         AND (x.status = 'open' OR x.resolution ->> 'action' IN ('credit', 'ignore')

@@ -101,6 +101,27 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })
       yield* assertBalanced(player.id)
     }))
 
+  it.effect("names a token as the books do, whatever spelling the catalogue has", () =>
+    Effect.gen(function*() {
+      const player = yield* newDevnetMerchant
+      const sql = Context.get((yield* DevnetService).services, SqlClient.SqlClient)
+      const paid = yield* newInvoice(player, 50)
+      const [token] = yield* sql<{ id: number }>`SELECT id FROM tokens
+        WHERE network = 'ton' AND environment = 'devnet' AND symbol = 'USDT'`
+      yield* simulate(player, paid, "pay", { network: "ton", token_id: token!.id })
+      yield* call(player, "/api/v1/refunds", {
+        invoice_id: paid,
+        amount_mode: "custom",
+        amount: 10_000,
+        reason: "requested_by_customer",
+        fee_bearer: "merchant",
+        destination: "claim"
+      })
+      const assets = yield* sql`SELECT asset FROM account_balances WHERE merchant_id = ${player.id} AND units <> 0`
+      assert.isTrue(assets.some(({ asset }) => /^ton:-?\d+:/.test(String(asset))), JSON.stringify(assets))
+      yield* assertBalanced(player.id)
+    }))
+
   it.effect("says how many differences there are beside those that it names", () =>
     Effect.gen(function*() {
       const { id } = yield* newDevnetMerchant
