@@ -52,18 +52,21 @@ export const answersOf = <A>(
 }
 
 /**
- * The height that most endpoints have reached, where as many answered as must agree: from there on an export is
- * searched for. A height that a single endpoint names too high would hide what lies below it.
+ * The height that more than half of `configured` endpoints have reached, by what those that answered say. From there on
+ * an export is searched for: a single endpoint that names one too high would hide what lies below it, and one that is
+ * behind would let what was paid before the export count for it.
  */
+export const heightOfMost = (heights: ReadonlyArray<bigint>, configured: number): bigint =>
+  heights.toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0)[majorityOf(configured) - 1]!
+
+/** {@link heightOfMost} of what endpoints answer. Fails where too few of them do. */
 export const readHeightOfMost = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   network: string,
   endpoints: Pick<Endpoints<Client>, "attempt" | "endpoints">,
   readHeight: (endpoint: Client) => Effect.Effect<bigint, DriverError>
 ): Effect.fn.Return<bigint, DriverError> {
   const heights = yield* Effect.fromResult(answersOf(network, yield* askEach(endpoints, readHeight)))
-  return heights.toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0)[
-    majorityOf(endpoints.endpoints.length) - 1
-  ]!
+  return heightOfMost(heights, endpoints.endpoints.length)
 })
 
 /** What endpoints must show alike of a transaction: which it is, and each transfer with its sender, who is booked. */

@@ -4,7 +4,7 @@ import { DriverError } from "../../../runtime/Chains.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
 import type { JsonRpcClient } from "../../../runtime/nodes/JsonRpc.ts"
-import { answersOf, askEach, majorityOf } from "../../../runtime/payouts/Agreement.ts"
+import { answersOf, askEach, heightOfMost, majorityOf } from "../../../runtime/payouts/Agreement.ts"
 import { refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import { listExport } from "../../../runtime/payouts/List.ts"
 import type { PayoutExport, PayoutPart } from "../../../runtime/Payouts.ts"
@@ -228,7 +228,9 @@ export const buildPayout = Effect.fnUntraced(function*(
   const { builtAt, lastValidBlockHeight } = yield* Effect.fromResult(
     validityOf(facts.blockhash, heights, nodes.endpoints.length)
   )
-  if (isList) return listExport(part, "spl", builtAt, noticesOf(plan))
+  // A list names no export on the chain, so what was paid before it must not be looked at.
+  const slot = heightOfMost(heights.map((each) => each.slot), nodes.endpoints.length)
+  if (isList) return listExport(part, "spl", slot, noticesOf(plan))
   const memo = memoOf(part)
   const planned = instructionsOf(part.from, memo, plan.lines)
   const transaction = transactionOf(part.from, facts.blockhash.blockhash, planned)

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import type { DriverError } from "../../../runtime/Chains.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { Endpoints } from "../../../runtime/nodes/Endpoints.ts"
-import { answersOf, askEach, majorityOf } from "../../../runtime/payouts/Agreement.ts"
+import { answersOf, askEach, heightOfMost } from "../../../runtime/payouts/Agreement.ts"
 import { paymentName, refusalOfEqualLines } from "../../../runtime/payouts/EqualLines.ts"
 import { listExport } from "../../../runtime/payouts/List.ts"
 import type { PayoutExport, PayoutLine, PayoutPart } from "../../../runtime/Payouts.ts"
@@ -181,9 +181,7 @@ export const buildPayout = Effect.fnUntraced(function*(
   const heads = yield* Effect.fromResult(
     answersOf(network, yield* askEach(endpoints, (client) => Effect.map(readMasterchain(client), ({ last }) => last)))
   )
-  // What most have: one that names a block too high would hide what lies below it.
-  const builtAt = heads.map(({ height }) => height)
-    .toSorted((one, other) => one < other ? 1 : one > other ? -1 : 0)[majorityOf(endpoints.endpoints.length) - 1]!
+  const builtAt = heightOfMost(heads.map(({ height }) => height), endpoints.endpoints.length)
   const chainTimes = heads.map(({ time }) => time).toSorted((one, other) => one - other)
   const now = Math.max(yield* nowSeconds, chainTimes[Math.floor((chainTimes.length - 1) / 2)]!)
   const tokens = [...new Set(part.lines.flatMap(({ tokenAddress }) => tokenAddress ?? []))]

@@ -4,7 +4,13 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
-import { agreeOnSearch, type EndpointSearch, majorityOf, type Report } from "../../../runtime/payouts/Agreement.ts"
+import {
+  agreeOnSearch,
+  type EndpointSearch,
+  heightOfMost,
+  majorityOf,
+  type Report
+} from "../../../runtime/payouts/Agreement.ts"
 import type { PayoutExecution } from "../../../runtime/Payouts.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 
@@ -38,6 +44,13 @@ describe("what endpoints agree about a payout", () => {
     assert.deepStrictEqual(found([says(50n), says(40n), away]), [[], 40n, false])
     assert.deepStrictEqual(found([says(50n, [], true), says(40n, [], true), says(30n)]), [[], 40n, true])
     assert.deepStrictEqual(found([says(50n, [], true), says(40n), says(30n)]), [[], 40n, false])
+  })
+
+  it("names the height that more than half of them have reached, whatever one of them says", () => {
+    assert.strictEqual(heightOfMost([100n, 40n, 101n], 3), 100n)
+    assert.strictEqual(heightOfMost([100n, 5_000n, 99n], 3), 100n)
+    assert.strictEqual(heightOfMost([100n, 40n], 3), 40n)
+    assert.strictEqual(heightOfMost([7n], 1), 7n)
   })
 
   it("never says that a part is over while one of them shows an execution", () => {

@@ -317,4 +317,32 @@ describe("what became of a part on Solana", () => {
       assert.deepStrictEqual(facts(found), [[true, [[0, one, 5n * unit]]], [true, [[1, other, 2n * unit]]]])
       assert.isFalse(found.isOver)
     }).pipe(Effect.scoped))
+
+  it.live("of a list is nothing that was paid before it was given out, though a node is behind", () =>
+    Effect.gen(function*() {
+      const { bank, build, ledger, nodes, partOf, search } = yield* openPayouts(3)
+      const [one] = yield* two
+      const part = partOf([lineOf(one, usdc, 5n * unit)])
+      yield* bank.pay({ to: one, token: usdc, amount: 5n * unit })
+      ledger.advance(20)
+      const slotsBehind = 60
+      nodes[2]!.set(({ method }, answer) => {
+        if (method !== "getEpochInfo") return undefined
+        const info = answer() as { readonly absoluteSlot: number; readonly blockHeight: number }
+        return {
+          result: {
+            ...info,
+            absoluteSlot: info.absoluteSlot - slotsBehind,
+            blockHeight: info.blockHeight - slotsBehind
+          }
+        }
+      })
+      const exported = yield* build(part, "csv")
+      nodes[2]!.set(() => undefined)
+      ledger.advance(400)
+      assert.deepStrictEqual((yield* search(part, exported)).executions, [])
+      yield* bank.pay({ to: one, token: usdc, amount: 5n * unit })
+      ledger.advance(400)
+      assert.deepStrictEqual(facts(yield* search(part, exported)), [[true, [[0, one, 5n * unit]]]])
+    }).pipe(Effect.scoped))
 })
