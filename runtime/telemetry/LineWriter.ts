@@ -52,7 +52,7 @@ export const makeLineWriter = Effect.fnUntraced(function*(
   const clock = yield* Clock.Clock
   const console = yield* Console.Console
   let waiting: Array<string> = []
-  // A console ignores that nobody reads any more; a stream would end the process.
+  // As all entries are written, so that they keep their order.
   const flush = (): void => {
     const lines = waiting
     waiting = []
