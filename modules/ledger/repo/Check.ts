@@ -50,6 +50,21 @@ export interface BookCheck {
 /** An answer names so many, which is one message: where there are more, something is wrong with all of them. */
 const maximumDifferences = 1_000
 
+const readCheck = (rows: ReadonlyArray<Row>): BookCheck => ({
+  differences: rows.map((row) => ({
+    merchantId: row.merchant_id,
+    environment: row.environment,
+    account: row.account,
+    asset: row.asset,
+    against: row.against,
+    units: BigInt(row.units),
+    usdMillis: BigInt(row.usd_millis),
+    expectedUnits: BigInt(row.expected_units),
+    expectedUsdMillis: BigInt(row.expected_usd_millis)
+  })),
+  more: (rows[0]?.found ?? 0) - rows.length
+})
+
 /** Tokens that the catalogue spells in another way than the books, with the asset by which the books name them. */
 const otherSpellings = (sql: SqlClient.SqlClient) =>
   sql<{ readonly network: Network; readonly address: string }>`SELECT DISTINCT network, address FROM tokens
@@ -171,19 +186,6 @@ export const checkBooks = (sql: SqlClient.SqlClient) =>
     ORDER BY merchant_id, environment, asset, account, against LIMIT ${maximumDifferences}`.pipe(
       readInFull(sql),
       Effect.orDie,
-      Effect.map((rows): BookCheck => ({
-        differences: rows.map((row) => ({
-          merchantId: row.merchant_id,
-          environment: row.environment,
-          account: row.account,
-          asset: row.asset,
-          against: row.against,
-          units: BigInt(row.units),
-          usdMillis: BigInt(row.usd_millis),
-          expectedUnits: BigInt(row.expected_units),
-          expectedUsdMillis: BigInt(row.expected_usd_millis)
-        })),
-        more: (rows[0]?.found ?? 0) - rows.length
-      }))
+      Effect.map(readCheck)
     )
   })
