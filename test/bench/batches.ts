@@ -4,7 +4,7 @@
  */
 import { Cause, Effect, References } from "effect"
 import { batchHistory } from "../support/batches/BatchHistory.ts"
-import { type BatchWorld, cardanoWorld, evmWorld, solanaWorld, suiWorld } from "../support/batches/Worlds.ts"
+import { type BatchWorld, cardanoWorld, evmWorld, solanaWorld, suiWorld, tonWorld } from "../support/batches/Worlds.ts"
 import { buildBundle } from "../support/BuiltService.ts"
 import type { Bench } from "./Bench.ts"
 import { createDatabase, onDatabase, urlOf } from "./Database.ts"
@@ -25,6 +25,7 @@ const historiesOfWorld = 100
 const worlds: Readonly<Record<string, typeof evmWorld>> = {
   batches_evm: evmWorld,
   batches_solana: solanaWorld,
+  batches_ton: tonWorld,
   batches_sui: suiWorld,
   batches_cardano: cardanoWorld
 }

@@ -9,7 +9,7 @@ import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { batchHistory } from "../support/batches/BatchHistory.ts"
-import { cardanoWorld, evmWorld, solanaWorld, suiWorld } from "../support/batches/Worlds.ts"
+import { cardanoWorld, evmWorld, solanaWorld, suiWorld, tonWorld } from "../support/batches/Worlds.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 
 /** `BATCH_SEEDS=7 npx vitest run … test/journeys/batchHistories.test.ts` runs seven, beginning with `BATCH_SEED`. */
@@ -23,7 +23,8 @@ const limitMillis = 120_000
 it.live.each([
   { network: "an EVM network", open: evmWorld },
   { network: "Solana", open: solanaWorld },
-  { network: "Sui", open: suiWorld },
+  { network: "TON", open: tonWorld },
+  { network: "Sui", open: suiWorld, tonWorld },
   { network: "Cardano", open: cardanoWorld }
 ])(
   "no line is paid twice, and every second transfer is told, after histories of whatever may happen on $network",

@@ -137,10 +137,10 @@ export const tonProof = (
   seed: number,
   asked: ChallengeFields,
   said: TonProofOverrides = {},
-  workchain = 0
+  workchain = 0,
+  state = tonState(version, keysOf(seed).publicKey)
 ): SignedProof => {
-  const { publicKey, secretKey } = keysOf(seed)
-  const state = tonState(version, publicKey)
+  const { secretKey } = keysOf(seed)
   const { domain = asked.domain, payload = asked.nonce, timestamp = asked.issuedAt } = said
   const address = said.address ?? contractAddress(workchain, state)
   const header = Buffer.alloc(4)

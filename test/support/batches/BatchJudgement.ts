@@ -87,7 +87,7 @@ const isSame = (one: string | null, other: string | null): boolean => one?.toLow
 
 /** A line that is paid was paid by one transfer, which pays nothing else; and what executed a batch paid its lines. */
 const judgeLines = (evidence: Evidence) => {
-  const { batches, context: { shop }, lines, moved } = evidence
+  const { batches, context: { chain, shop }, lines, moved } = evidence
   const lists = listOf(evidence)
   const faults: Array<string> = []
   const names = new Set<string>()
@@ -95,7 +95,8 @@ const judgeLines = (evidence: Evidence) => {
     const { batch_id: batchId, destination: { address: to }, status, tx_hash: txHash, transfer_index: index } = line
     const name = `the line ${line["line"]} of ${batchId} is ${status}`
     const toLine = moved.filter((each) => each.to === to)
-    const executions = moved.filter(isExecutionOf(evidence, batchId))
+    const isDecided = ({ to: receiver }: MovedMoney) => chain.isDecidedByLine !== true || receiver === to
+    const executions = moved.filter(isExecutionOf(evidence, batchId)).filter(isDecided)
     const own = toLine.filter(isExecutionOf(evidence, batchId))
     const isListed = shop.given.some((each) => each.batch.id === batchId && each.validUntil === null)
     if (status === "paid") {

@@ -237,7 +237,8 @@ export const openBatchShop = Effect.fnUntraced(function*(
   const proof = {
     message: link,
     signature: yield* chain.signMessage(wallet, link),
-    ...(publicKey === undefined ? {} : { public_key: publicKey })
+    ...(publicKey === undefined ? {} : { public_key: publicKey }),
+    ...chain.proofOf?.(wallet, link)
   }
   yield* ok("/api/v1/auth/wallets", { body: proof }, person)
   if (chain.receivingKind !== null) {

@@ -52,6 +52,8 @@ export interface PayingChain {
   readonly changes: ReadonlyArray<Change>
   /** Whether the chain keeps one that was changed from being executed beside the one that was given out, too. */
   readonly isGuardedChanged: boolean
+  /** Whether each line of a part may be executed without the others; absent: all are, or none. */
+  readonly isDecidedByLine?: boolean
   /** Blocks until one is final. */
   readonly finality: number
   /** Of the wallet as one that receives, too; null: invoices are paid to one of the deployment. */
@@ -64,6 +66,8 @@ export interface PayingChain {
   readonly signMessage: (wallet: string, message: string) => Effect.Effect<string>
   /** The key of a wallet whose address does not tell it, as it goes with a signature; absent: it need not. */
   readonly publicKeyOf?: (wallet: string) => string
+  /** What proves a wallet beside the text, where that is no signature of the text alone; absent: a signature is. */
+  readonly proofOf?: (wallet: string, message: string) => Readonly<Record<string, unknown>>
   readonly newReceiver: (seed: string) => string
   /** What could be the name of a transaction. */
   readonly newHash: (roll: Roll) => string

@@ -10,6 +10,7 @@ import { type BatchDeployment, type InstanceStart, startInstances } from "./Inst
 import type { PayingChain } from "./PayingChain.ts"
 import { type SolanaPayingChain, solanaPayingChain } from "./SolanaChain.ts"
 import { type SuiPayingChain, suiPayingChain } from "./SuiChain.ts"
+import { type TonPayingChain, tonPayingChain } from "./TonChain.ts"
 
 export interface BatchWorld {
   readonly deployment: BatchDeployment
@@ -166,4 +167,39 @@ export const cardanoWorld: typeof evmWorld = ({ query, url }, instances, program
   Effect.gen(function*() {
     const chain = yield* cardanoPayingChain
     return { chain, deployment: yield* startInstances(instances, cardanoDeployment(url, chain, program), query) }
+  })
+
+const tonDeployment = (
+  database: string,
+  { receiver, urls }: TonPayingChain,
+  program: string | undefined
+): InstanceStart => {
+  const [first, second, third] = urls as readonly [string, string, string]
+  const { config, environment } = chaosDeployment(database, { rpc: [first, second], xpub, pollMillis })
+  const [{ use }] = config.prices as [typeof config.prices[number]]
+  return {
+    config: {
+      ...config,
+      chains: [{
+        use: "ton",
+        options: {
+          environment: "mainnet",
+          api: [1, 2, 3].map((place) => ({ url: `\${env:TON_API_${place}}` })),
+          wallet: { kind: "address", value: "${env:TON_WALLET}" },
+          pollMillis
+        }
+      }],
+      prices: [{ use, options: { prices: { tether: "1", "the-open-network": "3" } } }],
+      modules: withSignup(config)
+    },
+    environment: { ...environment, TON_API_1: first, TON_API_2: second, TON_API_3: third, TON_WALLET: receiver },
+    ...(program === undefined ? {} : { program })
+  }
+}
+
+/** So many processes before endpoints of TON; `program`: as in {@link Start}. */
+export const tonWorld: typeof evmWorld = ({ query, url }, instances, program) =>
+  Effect.gen(function*() {
+    const chain = yield* tonPayingChain
+    return { chain, deployment: yield* startInstances(instances, tonDeployment(url, chain, program), query) }
   })

@@ -22,7 +22,7 @@ import type { TonRig } from "../TonRig.ts"
 const signedExternal = 0x7369676e
 
 /** What the client's context, version and workchain make of the network's number: `-3 ^ 0x80000000`. */
-const walletIdOf = (globalId: number): number => 0x8000_0000 ^ globalId
+export const walletIdOf = (globalId: number): number => 0x8000_0000 ^ globalId
 
 export interface W5Wallet {
   readonly address: Address
