@@ -2,8 +2,8 @@
  * Goal: for any order of export, execution, expiry, reorganisation and crash no line is ever paid twice by guarded
  * exports, and every unguarded second transfer raises an exception before it is final.
  * Method: the short form of `npm run bench -- histories --family batches`: seeded histories against the service on
- * mainnet's rules, a real EVM node, the real machine of Solana, or a ledger with the rules of Sui or, on a devnet,
- * Cardano, and three endpoints. Two processes and their kills are for the bench.
+ * mainnet's rules, a real EVM node, the real machines of Solana and TON, or a ledger with the rules of Sui or, on a
+ * devnet, Cardano, and three endpoints. Two processes and their kills are for the bench.
  */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
