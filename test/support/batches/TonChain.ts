@@ -97,6 +97,8 @@ const withReceiver = (message: Message, thief: string): Message => {
 /** A request that was signed and waits for a block. */
 interface Waiting {
   readonly wallet: string
+  /** What was given out, and what the wallet signs of it. */
+  readonly exported: string
   readonly payload: string
   readonly guard: string | null
   readonly isGuarded: boolean
@@ -121,7 +123,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
   const wallets = new Map<string, { readonly seed: number; readonly w5: W5Wallet }>()
   const waiting: Array<Waiting> = []
   const moves = new Map<string, Array<MovedMoney>>()
-  /** Payloads that the wallet has executed: signed once more they pay once more, which nothing keeps it from. */
+  /** Exports that the wallet has executed: signed once more, also changed, they pay once more. Nothing guards that. */
   const executed = new Set<string>()
   /** Whom malware has paid. */
   const stolen = new Set<string>()
@@ -130,13 +132,13 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
   const wrong = (place: number, fault: Partial<EndpointFaults>) => Object.assign(endpoints[place]!.faults, right, fault)
 
   /** Runs what was signed; what arrived of it is the wallet's word no more, but the chain's. */
-  const execute = ({ guard, isGuarded, payload, wallet }: Waiting) =>
+  const execute = ({ exported, guard, isGuarded, payload, wallet }: Waiting) =>
     Effect.promise(async () => {
       const { w5 } = wallets.get(wallet)!
       const mined = await w5.execute(rig, payload)
       if (mined === null) return
-      const isFirst = !executed.has(payload)
-      executed.add(payload)
+      const isFirst = !executed.has(exported)
+      executed.add(exported)
       for (const order of (JSON.parse(payload).messages as ReadonlyArray<Message>).map(readOrder)) {
         const account = order.token === null ? order.to : await jetton.walletOf(order.to)
         const key = BigInt(`0x${account.hash.toString("hex")}`)
@@ -188,7 +190,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
         ? payload
         : JSON.stringify({ ...request, messages: [withReceiver(first!, thief), ...others] })
       if (how !== "as_given") stolen.add(thief)
-      waiting.push({ wallet, payload: changed, guard: guardOf(batchId, 1), isGuarded: true })
+      waiting.push({ wallet, exported: payload, payload: changed, guard: guardOf(batchId, 1), isGuarded: true })
     })
 
   const payLine = (wallet: string, { to, units }: ListedLine) =>
@@ -208,7 +210,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
         }]
       })
       const before = moves.get(wallet)?.length ?? 0
-      await Effect.runPromise(execute({ wallet, payload, guard: null, isGuarded: false }))
+      await Effect.runPromise(execute({ wallet, exported: payload, payload, guard: null, isGuarded: false }))
       return moves.get(wallet)?.[before]?.txHash ?? null
     })
 
