@@ -5,7 +5,7 @@
  */
 import { Clock, Console, DateTime, Effect, type Scope } from "effect"
 import type { SettingsValue } from "../Settings.ts"
-import { redactText } from "./Redact.ts"
+import { redactionMark, redactText } from "./Redact.ts"
 
 type Field = string | number | null
 
@@ -36,11 +36,15 @@ const formatPretty = (ts: string, message: string, fields: Readonly<Record<strin
   return line
 }
 
+/** What keys, secrets and tokens begin with, also in the middle of a text: `req_mk_live_…`. */
+const secretInside = /(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g
+
 /**
  * An id as its sender chose it, safe to write: somebody may have put a key there. Ids that the service makes have a
  * form that needs no look.
  */
-export const loggedId = (id: string): string => /^req_[0-9a-f-]{36}$/.test(id) ? id : redactText(id)
+export const loggedId = (id: string): string =>
+  /^req_[0-9a-f-]{36}$/.test(id) ? id : redactText(id.replaceAll(secretInside, `$1_${redactionMark}`))
 
 /** Writes what comes in one turn of the event loop to standard output together, and the rest when the scope closes. */
 export const makeLineWriter = Effect.fnUntraced(function*(

@@ -8,7 +8,7 @@ import { loggedId, type WriteEntry } from "./LineWriter.ts"
 /** What an entry tells of a request. */
 export interface AnsweredRequest {
   readonly method: string
-  /** As `/api/v1/invoices/:id`; null: the path is none of the service's. */
+  /** As `/api/v1/invoices/:id`; null: no route took the request. */
   readonly route: string | null
   readonly status: number
   /** From its head to the head of its answer. */

@@ -72,6 +72,14 @@ layer(LoggingService.layer, { excludeTestServices: true, timeout: "60 seconds" }
       assert.deepInclude(found.get(refused), { route: "/api/v1/invoices/:customer_id", status: 400 })
       assert.deepInclude(found.get(unknown), { route: null, status: 404, merchant_id: null })
       assert.deepInclude(found.get(nobody), { route: "/api/v1/invoices", status: 401, merchant_id: null })
+      for (const id of [key, `req_${key}`, `a${key}`]) {
+        yield* service.call("/api/v1/invoices", { headers: { "x-api-key": key, "x-request-id": id } })
+      }
+      yield* until(
+        "their ids are redacted",
+        Effect.sync(() => entries("request").filter((entry) => String(entry["request_id"]).endsWith("mk_<redacted>"))),
+        ({ length }) => length === 3
+      )
       const text = JSON.stringify(entries("request"))
       assert.notInclude(text, id)
       assert.notInclude(service.output(), email)

@@ -71,8 +71,13 @@ const compare = (claim: DomainClaim, merchantId: string | undefined, payHost: st
     ? "proved"
     : "other_merchant"
 
+/** Statuses of a web server that fails, and of one that answers nobody for now: they say nothing of the file. */
+const leastServerError = 500
+const tooManyRequests = 429
+
 /** What a page says at {@link fileUrlOf}. */
 export const findingOfPage = (claim: DomainClaim, { status, text }: PublishedPage): FileFinding => {
+  if (status >= leastServerError || status === tooManyRequests) return "unreachable"
   if (status !== 200) return "absent"
   const file = readFile(text.replace(/^\uFEFF/, ""))
   return Option.isNone(file) ? "unreadable" : compare(claim, String(file.value.merchant_id), file.value.pay_host)

@@ -44,7 +44,8 @@ describe("the file", () => {
   })
 
   it("proves nothing where it is anything else", () => {
-    for (const status of [204, 301, 302, 404, 500]) assert.strictEqual(read(JSON.stringify(proof), status), "absent")
+    for (const status of [429, 500, 503]) assert.strictEqual(read(JSON.stringify(proof), status), "unreachable")
+    for (const status of [204, 301, 302, 404]) assert.strictEqual(read(JSON.stringify(proof), status), "absent")
     const odd = ["", "null", "[]", "42", "<html>", JSON.stringify([proof]), JSON.stringify(proof).slice(0, -1)]
     for (const text of odd) assert.strictEqual(read(text), "unreadable", text)
     assert.strictEqual(read(JSON.stringify({ merchant_id: 42 })), "unreadable")
