@@ -121,13 +121,22 @@ const bare = (value: unknown, key = ""): unknown => {
 const sorted = (values: ReadonlyArray<unknown>) =>
   values.map((each) => JSON.stringify(bare(each))).toSorted().map((text) => JSON.parse(text))
 
+/**
+ * A payment as it is compared. Whether it came late is decided by the second in which it came, and both sides of a step
+ * may end in different ones: what lateness does to it is compared.
+ */
+const comparedPayment = (payment: ReturnType<typeof paymentObject>) => {
+  const { late_at: _, ...metadata } = payment.metadata as Readonly<Record<string, unknown>>
+  return { ...payment, metadata }
+}
+
 /** Everything that is shown of an invoice. */
 const shown = Effect.fnUntraced(function*(invoiceId: string) {
   const { services } = yield* DevnetService
   const { exceptions, invoice, payments } = (yield* Context.get(services, Invoices).find(invoiceId))!
   return {
     invoice: bare(invoiceObject(invoice)),
-    payments: sorted(payments.map((payment) => paymentObject(invoice, payment))),
+    payments: sorted(payments.map((payment) => comparedPayment(paymentObject(invoice, payment)))),
     exceptions: exceptions.filter(({ status }) => status === "open").map(({ type }) => type).toSorted()
   }
 })
