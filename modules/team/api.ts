@@ -32,6 +32,7 @@ import { list, pageErrors, personErrors, query } from "./api/Lists.ts"
 import { TeamViewsGroup } from "./api/SavedViews.ts"
 
 export { SavedView } from "./api/SavedViews.ts"
+export { filtersOfLists, maximumViewName, type ViewList } from "./rules.ts"
 
 /** Characters of an e-mail address (RFC 5321), and of a token that is looked at. */
 const maximumEmail = 254

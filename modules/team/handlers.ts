@@ -10,7 +10,7 @@ import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { isUuid, MerchantId } from "../../schemas/Ids.ts"
 import { type CursorQuery, type PageCursor, pageLimits, readPageCursor, unknownCursor } from "../../schemas/Page.ts"
 import { TeamApi } from "./api.ts"
-import { type InvitationState, invitationUrl, type PersonState, type SeenView } from "./rules.ts"
+import { type InvitationState, invitationUrl, type PersonState, type ViewForPerson } from "./rules.ts"
 import { type InvitationWithToken, type MemberView, Team, TeamSignIn } from "./service.ts"
 import {
   accountObject,
@@ -261,7 +261,7 @@ export const viewHandlers = Operations.group(
         Effect.fnUntraced(function*({ payload: { list, name, query, shared = false } }) {
           const caller = yield* requirePerson
           if (shared) yield* requireRight("settings:write", environmentOfBoth)
-          return yield* answerIdempotently<SeenView, PublicError>(
+          return yield* answerIdempotently<ViewForPerson, PublicError>(
             (call) => team.saveView(caller, { list, name, query, isShared: shared }, call),
             viewObject
           )
@@ -272,7 +272,7 @@ export const viewHandlers = Operations.group(
         Effect.fnUntraced(function*({ params }) {
           const caller = yield* requirePerson
           const mayShare = objectionToRight(caller, "settings:write", environmentOfBoth) === undefined
-          return yield* answerIdempotently<SeenView, PublicError>(
+          return yield* answerIdempotently<ViewForPerson, PublicError>(
             (call) => team.removeView(caller, mayShare, params.id, call),
             viewObject
           )

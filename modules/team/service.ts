@@ -14,8 +14,8 @@ import type {
   PageChoices,
   PasskeyState,
   PersonState,
-  SeenView,
   SessionState,
+  ViewForPerson,
   ViewList
 } from "./rules.ts"
 import {
@@ -199,20 +199,20 @@ export class Team extends Context.Service<Team, {
     caller: Caller,
     list: ViewList | null,
     page: Omit<PageQuery, "merchantId">
-  ) => Effect.Effect<{ readonly found: ReadonlyArray<SeenView>; readonly hasMore: boolean }>
+  ) => Effect.Effect<{ readonly found: ReadonlyArray<ViewForPerson>; readonly hasMore: boolean }>
   /** Errors: `INVALID_TRANSITION` for one too many. */
   readonly saveView: (
     caller: Caller,
     view: NewView,
-    call: IdempotentCall<SeenView>
-  ) => Effect.Effect<SeenView, PublicError>
+    call: IdempotentCall<ViewForPerson>
+  ) => Effect.Effect<ViewForPerson, PublicError>
   /** `mayShare`: whether the caller may remove what everybody has. Errors: `NOT_FOUND`. */
   readonly removeView: (
     caller: Caller,
     mayShare: boolean,
     id: string,
-    call: IdempotentCall<SeenView>
-  ) => Effect.Effect<SeenView, PublicError>
+    call: IdempotentCall<ViewForPerson>
+  ) => Effect.Effect<ViewForPerson, PublicError>
   /** A one-time link on the operator's word; `member`: an id or an e-mail address, null: the first owner. */
   readonly loginLink: (merchantId: number, member: string | null) => Effect.Effect<OneTimeLink, PublicError>
 }>()("tillwire/modules/team/Team") {}

@@ -140,6 +140,9 @@ const endpointBody = { url: "https://93.184.215.14/hooks?secret=hunter2", enable
 const newLink = ({ call }: Town) => made(call("key", "POST", "/api/v1/payment-links", linkBody))
 const linkBody = { title: "Workshop", amount: 5_000 }
 
+const newView = ({ call }: Town) => made(call("jwt", "POST", "/api/v1/team/views", viewBody))
+const viewBody = { list: "payments", name: "Paid", query: "status=paid" }
+
 const openException = Effect.fnUntraced(function*(town: Town) {
   const { id } = yield* paidInvoice(town, 50_000)
   const { data: [exception] } = yield* made(town.call("key", "GET", `/api/v1/exceptions?invoice_id=${id}`))
@@ -194,7 +197,6 @@ const again = "sends again what was told already"
 const reads = "reads"
 const ofReal = "takes real money; its own tests look for the entry: limits.test.ts, changes.test.ts"
 const questions = "asks for what is signed next, and changes nothing"
-const savedLists = "which lists somebody wants to find again: no money, no rights, and nobody is told of them"
 
 const refundPath = ({ id }: { readonly id: string }, what = "") => `/api/v1/refunds/${id}${what}`
 const batchPath = ({ id }: { readonly id: string }, what = "") => `/api/v1/batches/${id}${what}`
@@ -277,8 +279,17 @@ const writes: Readonly<Record<string, Write | string>> = {
   "DELETE /api/v1/team/sessions/{id}": "a session of the dashboard: below, by its form",
   "PATCH /api/v1/team/passkeys/{id}": "takes a passkey: passkeys.test.ts",
   "DELETE /api/v1/team/passkeys/{id}": "takes a passkey: passkeys.test.ts",
-  "POST /api/v1/team/views": savedLists,
-  "DELETE /api/v1/team/views/{id}": savedLists,
+  "POST /api/v1/team/views": plain("jwt", "saved_view.create saved_view", "POST", "/api/v1/team/views", viewBody, {
+    ...viewBody,
+    query: "status=paid&evil=1"
+  }),
+  "DELETE /api/v1/team/views/{id}": about(
+    "jwt",
+    "saved_view.remove saved_view",
+    newView,
+    "DELETE",
+    ({ id }) => `/api/v1/team/views/${id}`
+  ),
   "POST /api/v1/team/recovery-codes": "takes a member with an e-mail address: recovery.test.ts",
   "PATCH /api/v1/merchant/settings": plain(
     "jwt",
@@ -542,8 +553,8 @@ const theirOwn = "of one person: language, passkeys and codes, as by the API"
 const forms: Readonly<Record<string, Form | string>> = {
   ...Object.fromEntries(
     ["payments", "todo", "refunds", "events", "audit"].flatMap((page) => [
-      [`${page} save_view`, savedLists],
-      [`${page} remove_view`, savedLists]
+      [`${page} save_view`, form("saved_view.create saved_view", `/${page}`, { name: "Open" })],
+      [`${page} remove_view`, form("saved_view.remove saved_view", `/${page}`, named("id", newView))]
     ])
   ),
   "payments/new create": ofTrade,

@@ -4,31 +4,22 @@ import { attribute, type Html, html } from "../../../runtime/pages/Html.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import { environmentOfBoth } from "../../../schemas/Authorization.ts"
 import { roleHas } from "../../../schemas/Roles.ts"
-import type { SavedView } from "../../team/api.ts"
+import { filtersOfLists, maximumViewName, type SavedView, type ViewList } from "../../team/api.ts"
 import type { List } from "../service.ts"
 import { card, field, foreign, form, pathOf } from "./Elements.ts"
 import type { FormAction, Query, Visit } from "./Page.ts"
 
 type ViewRow = typeof SavedView.Encoded
-type ViewList = ViewRow["list"]
 
 const viewsPath = "/api/v1/team/views"
 
-/** The filters of each list: nothing else of an address is saved, or taken from what was saved. */
-const filterNames: Readonly<Record<ViewList, ReadonlyArray<string>>> = {
-  payments: ["status", "customer"],
-  todo: ["status"],
-  refunds: ["status"],
-  events: ["type"],
-  audit: ["action"]
-}
-
 /** Views that a list shows, at most: the newest. */
-const maximumShown = 100
+const maximumListed = 100
 
+/** The filters of an address of a list; other fields of it are neither saved nor restored. */
 const filtersIn = (list: ViewList, query: URLSearchParams): Query =>
   Object.fromEntries(
-    filterNames[list].flatMap((name) => {
+    filtersOfLists[list].flatMap((name) => {
       const value = query.get(name) ?? ""
       return value === "" ? [] : [[name, value]]
     })
@@ -57,7 +48,7 @@ const rowOf = (visit: Visit, view: ViewRow, current: string): Html => {
 
 const openViews = Effect.fnUntraced(function*(visit: Visit, list: ViewList) {
   const { views: words } = visit.texts
-  const { data: views } = yield* visit.api.get<List<ViewRow>>(viewsPath, { list, limit: maximumShown })
+  const { data: views } = yield* visit.api.get<List<ViewRow>>(viewsPath, { list, limit: maximumListed })
   const current = textOf(filtersIn(list, visit.query))
   return card(
     null,
@@ -69,7 +60,9 @@ const openViews = Effect.fnUntraced(function*(visit: Visit, list: ViewList) {
       form(
         visit,
         "save_view",
-        html`<div class="stack">${field(visit, { name: "name", label: words.name, required: true, maxLength: 60 })}${
+        html`<div class="stack">${
+          field(visit, { name: "name", label: words.name, required: true, maxLength: maximumViewName })
+        }${
           mayShare(visit)
           && html`<label class="pick"><input type="checkbox" name="shared" value="1"><b>${words.share}</b></label>`
         }<div class="row end"><button>${words.save}</button></div></div>`

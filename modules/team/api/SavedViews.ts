@@ -87,7 +87,7 @@ export class TeamViewsGroup extends HttpApiGroup.make("team-views").add(
     error: errors("wrapped", "VALIDATION_ERROR", "INVALID_JSON", "INVALID_TRANSITION", ...personErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Save a view",
-    description: `A list of the dashboard with its filters, by a name. You may have ${maximumViews} at a merchant.`
+    description: `A list of the dashboard with its filters, under a name. You may have ${maximumViews} at a merchant.`
   })),
   HttpApiEndpoint.delete("removeView", "/views/:id", {
     params: { id: PathId },
@@ -95,7 +95,7 @@ export class TeamViewsGroup extends HttpApiGroup.make("team-views").add(
     error: errors("wrapped", "VALIDATION_ERROR", "NOT_FOUND", ...personErrors)
   }).middleware(Idempotent).annotateMerge(OpenApi.annotations({
     summary: "Remove a saved view",
-    description: "One of your own, or one that is shared, if you may share. Answers it without its name and filters."
+    description: "One of your own, or with `settings:write` one that is shared. The answer has no name and no filters."
   }))
 )
   .middleware(MerchantAuth)

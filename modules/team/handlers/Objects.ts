@@ -7,8 +7,8 @@ import {
   invitationStatusAt,
   type PasskeyState,
   type PersonState,
-  type SeenView,
-  type SessionState
+  type SessionState,
+  type ViewForPerson
 } from "../rules.ts"
 import type { MemberView } from "../service.ts"
 
@@ -70,7 +70,7 @@ export const passkeyObject = (passkey: PasskeyState) => ({
   money_from: passkey.moneyFrom
 })
 
-export const viewObject = ({ isOwn, view }: SeenView) => ({
+export const viewObject = ({ isOwn, view }: ViewForPerson) => ({
   id: SavedViewId.make(view.id),
   object: "saved_view" as const,
   list: view.list,

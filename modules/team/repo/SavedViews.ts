@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../../runtime/Commit.ts"
 import { firstOwnerPerson } from "../../../schemas/Roles.ts"
-import { normalQuery, type SavedViewState, type SeenView, type ViewList } from "../rules.ts"
+import type { SavedViewState, ViewForPerson, ViewList } from "../rules.ts"
 import { pageOf, type PageQuery } from "./Members.ts"
 
 interface ViewRow {
@@ -51,9 +51,6 @@ export const viewWrite = (view: SavedViewState): Write => ({
   }
 })
 
-/** A text as LIKE compares it with itself. */
-const patternOf = (text: string): string => text.replaceAll(/[\\%_]/g, "\\$&")
-
 /** Whose views are listed, and of which list; `list` null: of all. */
 export interface ViewQuery extends PageQuery {
   /** As a credential names its person; null: the first owner. */
@@ -61,21 +58,28 @@ export interface ViewQuery extends PageQuery {
   readonly list: ViewList | null
 }
 
+/** Active views whose filters end with the customer, as {@link normalizeQuery} orders and spells them. */
+const namesCustomer = (sql: SqlClient.SqlClient, merchantId: number, customerId: string) => {
+  const filter = new URLSearchParams({ customer: customerId }).toString()
+  return sql`merchant_id = ${merchantId} AND status = 'active' AND list = 'payments'
+    AND (query = ${filter} OR right(query, ${filter.length + 1}) = ${`&${filter}`})`
+}
+
 export const makeSavedViewsRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
-  /** Those that a member sees: its own, and shared ones. Newest first; none for who is no member. */
+  /** Those that a member sees: its own, and shared ones. Newest first; a person who is no member sees none. */
   viewPage: (query: ViewQuery) => {
     const { cursor, limit, list, merchantId, person } = query
     const newer = cursor?.direction === "newer"
     const isCaller = person === null || person === firstOwnerPerson ? sql`m.is_first` : sql`m.person = ${person}`
-    const beyond = cursor === null ? sql.literal("") : sql`AND v.id ${sql.literal(newer ? ">" : "<")} ${cursor.id}`
-    const ofList = list === null ? sql.literal("") : sql`AND v.list = ${list}`
+    const afterCursor = cursor === null ? sql.literal("") : sql`AND v.id ${sql.literal(newer ? ">" : "<")} ${cursor.id}`
+    const isOfList = list === null ? sql.literal("") : sql`AND v.list = ${list}`
     return Effect.map(
       Effect.orDie(sql<ViewRow & { readonly is_own: boolean }>`SELECT v.*, v.person = m.person AS is_own
         FROM members m JOIN saved_views v ON v.merchant_id = m.merchant_id AND (v.is_shared OR v.person = m.person)
         WHERE m.merchant_id = ${merchantId} AND m.status = 'active' AND ${isCaller}
-        AND v.status = 'active' ${ofList} ${beyond}
+        AND v.status = 'active' ${isOfList} ${afterCursor}
         ORDER BY v.id ${sql.literal(newer ? "ASC" : "DESC")} LIMIT ${limit + 1}`),
-      (rows) => pageOf(rows, query, (row): SeenView => ({ view: viewOf(row), isOwn: row.is_own }))
+      (rows) => pageOf(rows, query, (row): ViewForPerson => ({ view: viewOf(row), isOwn: row.is_own }))
     )
   },
   view: (merchantId: number, id: string): Effect.Effect<SavedViewState | undefined> =>
@@ -83,19 +87,25 @@ export const makeSavedViewsRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views WHERE merchant_id = ${merchantId} AND id = ${id}`),
       ([row]) => row === undefined ? undefined : viewOf(row)
     ),
-  /** A merchant's views whose filters name a customer, in the one spelling of {@link normalQuery}. */
+  /** A merchant's views whose filters name a customer. */
   viewsOfCustomer: (merchantId: number, customerId: string): Effect.Effect<ReadonlyArray<SavedViewState>> =>
     Effect.map(
-      Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views WHERE merchant_id = ${merchantId} AND status = 'active'
-        AND ('&' || query || '&') LIKE ${`%&${patternOf(normalQuery(`customer=${encodeURIComponent(customerId)}`))}&%`}
+      Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views WHERE ${namesCustomer(sql, merchantId, customerId)}
         ORDER BY id`),
       (rows) => rows.map(viewOf)
     ),
-  /** As `removeView`: neither names nor filters stay. */
-  eraseViews: (views: ReadonlyArray<SavedViewState>, now: number): Effect.Effect<void> =>
+  /** Does to all of them what `removeView` does to one, by one statement: none that is saved meanwhile is missed. */
+  eraseViewsOfCustomer: (merchantId: number, customerId: string, now: number): Effect.Effect<void> =>
     Effect.asVoid(Effect.orDie(sql`UPDATE saved_views
       SET name = '', query = '', status = 'removed', ended_at = ${now}, version = version + 1
-      WHERE id IN ${sql.in(views.map(({ id }) => id))} AND status = 'active'`)),
+      WHERE ${namesCustomer(sql, merchantId, customerId)}`)),
+  /** What a person has made and not removed at a merchant. */
+  viewsOfPerson: (merchantId: number, person: string): Effect.Effect<ReadonlyArray<SavedViewState>> =>
+    Effect.map(
+      Effect.orDie(sql<ViewRow>`SELECT * FROM saved_views
+        WHERE merchant_id = ${merchantId} AND person = ${person} AND status = 'active' ORDER BY id`),
+      (rows) => rows.map(viewOf)
+    ),
   /** How many a person has made and not removed at a merchant. */
   countViews: (merchantId: number, person: string): Effect.Effect<number> =>
     Effect.map(

@@ -8,7 +8,7 @@ import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { negotiateLanguage } from "../../../schemas/Languages.ts"
 import { firstOwnerPerson, type Role } from "../../../schemas/Roles.ts"
 import type { MerchantState } from "../../auth/plugin.ts"
-import { invitationWrite, memberWrite, type PageQuery, personWrite, sessionWrite } from "../repo.ts"
+import { invitationWrite, memberWrite, type PageQuery, personWrite, sessionWrite, viewWrite } from "../repo.ts"
 import {
   approveInvitation,
   consentTo,
@@ -28,6 +28,7 @@ import {
   newPerson,
   normalEmail,
   type PersonState,
+  removeView,
   withConsent
 } from "../rules.ts"
 import { invitationMail } from "../rules/InvitationMail.ts"
@@ -57,7 +58,8 @@ export interface MemberView {
   readonly proposedBy: string | null
 }
 
-const entryOf = (
+/** The audit log's entry of what a caller did. */
+export const entryOf = (
   context: TeamContext,
   { credential, environment, merchantId }: Caller,
   cause: IdempotentCall<unknown>["cause"],
@@ -101,7 +103,7 @@ const membersNow = Effect.fnUntraced(function*(context: TeamContext, merchant: M
 
 /**
  * What ends with a role or a membership: the person's sessions, unless they are for other merchants too, those of its
- * wallets at this one, and with the membership wallets and keys. What a session has open at this merchant ends with
+ * wallets at this one, and with the membership wallets, keys and saved views. What a session has open at this merchant ends with
  * either.
  */
 const endWrites = Effect.fnUntraced(function*(
@@ -132,7 +134,10 @@ const endWrites = Effect.fnUntraced(function*(
     actor: caller.credential,
     requestId: cause.requestId
   })
-  return [...ended, ...unlinked, ...keyWrites]
+  const views = yield* context.repo.viewsOfPerson(member.merchantId, member.person)
+  const now = yield* nowSeconds
+  const viewWrites = views.map((view) => viewWrite(removeView(view, now)))
+  return [...ended, ...unlinked, ...keyWrites, ...viewWrites]
 })
 
 /**

@@ -1,4 +1,4 @@
-/** Saved views that name a customer, in exports and erasures: its id stands in their filters. */
+/** Saved views in exports and erasures of a customer: its id is in their filters. */
 import { Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { PersonalData } from "../../../runtime/PersonalData.ts"
@@ -18,8 +18,7 @@ export const registerPersonalRecords = Effect.gen(function*() {
       })),
     obstacle: () => Effect.succeed(null),
     erase: Effect.fnUntraced(function*({ customerId, merchantId }) {
-      const views = yield* repo.viewsOfCustomer(merchantId, customerId)
-      if (views.length > 0) yield* repo.eraseViews(views, yield* nowSeconds)
+      yield* repo.eraseViewsOfCustomer(merchantId, customerId, yield* nowSeconds)
       return null
     })
   })

@@ -62,6 +62,27 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a saved view", (it) => {
       assert.deepStrictEqual(kept, [{ name: "", query: "" }], "names and filters may tell of customers")
     }))
 
+  it.effect("ends with the membership of who made it, and its entry in the log names no customer", () =>
+    Effect.gen(function*() {
+      const { developer, merchant, owner } = yield* shop
+      const made = yield* dataAs(developer, merchant, "POST", "/team/views", view({ shared: true }))
+      const { data: members } = yield* dataAs(owner, merchant, "GET", "/team/members")
+      const { id } = members.find(({ role }: any) => role === "developer")
+      assert.strictEqual(yield* codeAs(owner, merchant, "DELETE", `/team/members/${id}`), "200")
+      const listed = yield* dataAs(owner, merchant, "GET", "/team/views")
+      assert.deepStrictEqual(listed.data, [])
+      const sql = yield* SqlClient.SqlClient
+      const [row] = yield* sql`SELECT name, query, status FROM saved_views WHERE id = ${made.id}`
+      assert.deepStrictEqual(row, { name: "", query: "", status: "removed" })
+      const [entry] = yield* sql`SELECT action, before, after FROM audit_entries
+        WHERE merchant_id = ${merchant} AND subject ->> 'id' = ${made.id}`
+      assert.deepStrictEqual(entry, {
+        action: "saved_view.create",
+        before: {},
+        after: { list: "payments", shared: true }
+      })
+    }))
+
   it.effect("is one of fifty, also of many at once, and has a name of one line and filters only", () =>
     Effect.gen(function*() {
       const { merchant, viewer } = yield* shop
@@ -76,6 +97,10 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a saved view", (it) => {
         { query: "?status=paid" },
         { query: "status=paid#top" },
         { query: `customer=${"x".repeat(500)}` },
+        { query: `customer=${"é".repeat(100)}` },
+        { query: "status=paid&CUSTOMER=c_1" },
+        { query: "status=paid&status=open" },
+        { query: "customer=c_1", list: "todo" },
         { list: "/evil" },
         { list: "team" }
       ]
