@@ -6,6 +6,7 @@
  *   main.js            the entry
  *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read
  *   shared/            what plugins from outside import: `effect`, and the service's ports and schemas
+ *   THIRD_PARTY_NOTICES.md   the licences of the packages that are in it
  *   chunks/            what the files above share: `effect` and `kernel` for all of them, and parts of a few
  *
  * Made by rolldown and not by esbuild, because only rolldown lets us say which file belongs to which chunk. Chunks are
@@ -16,6 +17,7 @@ import { cpSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writ
 import { findPackageJSON, isBuiltin } from "node:module"
 import { dirname, join, relative } from "node:path"
 import { build, type BuildOptions, type CodeSplittingNameFunction, type ModuleInfo, type Plugin } from "rolldown"
+import { thirdPartyNotices } from "./build/Packages.ts"
 import { folderOf } from "./config/Plugins.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
@@ -227,10 +229,11 @@ const write = (usedFiles: ReadonlySet<string>) =>
     }
   })
 
-const writeManifest = () => {
+const writeManifestAndNotices = () => {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   writeFileSync(join(target, "package.json"), `${JSON.stringify(manifestOf(manifest), null, 2)}\n`)
+  writeFileSync(join(target, "THIRD_PARTY_NOTICES.md"), thirdPartyNotices())
 }
 
 rmSync(target, { recursive: true, force: true })
-void findUsedFiles().then(write).then(copyAssets).then(writeManifest)
+void findUsedFiles().then(write).then(copyAssets).then(writeManifestAndNotices)

@@ -447,8 +447,7 @@ const topLevel: ReadonlySet<string> = new Set([
   "compose.yaml",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
-  "SECURITY.md",
-  "THIRD_PARTY_NOTICES.md"
+  "SECURITY.md"
 ])
 
 /** Made by tools and in no commit. */

@@ -16,7 +16,7 @@ const sdk = join(dist, "sdk")
 const sdkFiles = ["fetch", "webhooks"]
 const entry = (name: string) => ({ in: join(modules, "clients", `${name}.ts`), out: name })
 
-/** Bundles for any runtime. Comments of functions stay where types have them. */
+/** Bundles for any runtime. */
 const options = {
   bundle: true,
   format: "esm",
@@ -53,6 +53,8 @@ const compilation = spawnSync(process.execPath, [
   stdio: "inherit"
 })
 
+if (compilation.status !== 0) process.exit(compilation.status ?? 1)
+
 for (const name of sdkFiles) {
   copyFileSync(join(dist, "types", "modules", "clients", `${name}.d.ts`), join(sdk, `${name}.d.ts`))
 }
@@ -60,5 +62,3 @@ for (const name of sdkFiles) {
 copyFileSync(join(modules, "clients", "openapi.ts"), join(sdk, "openapi.d.ts"))
 copyFileSync(join(modules, "clients", "package.json"), join(sdk, "package.json"))
 copyFileSync(join(root, "LICENSE"), join(sdk, "LICENSE"))
-
-process.exitCode = compilation.status ?? 1

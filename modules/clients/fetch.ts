@@ -18,7 +18,7 @@ export type Answer<P extends keyof Paths, M extends Method> = Operation<P, M> ex
   : undefined
 
 /** The part of a call as its operation has it: required, optional, or not at all. */
-type Part<O, Name extends "path" | "query" | "body"> = Name extends keyof O ? Readonly<Pick<O, Name>>
+type CallPart<O, Name extends "path" | "query" | "body"> = Name extends keyof O ? Readonly<Pick<O, Name>>
   : { readonly [_ in Name]?: never }
 
 /** What any call may say. */
@@ -32,9 +32,9 @@ export interface CallOptions {
 /** What a call says: parts that its operation needs are required. */
 export type Call<P extends keyof Paths, M extends Method> =
   & CallOptions
-  & Part<Operation<P, M>, "path">
-  & Part<Operation<P, M>, "query">
-  & Part<Operation<P, M>, "body">
+  & CallPart<Operation<P, M>, "path">
+  & CallPart<Operation<P, M>, "query">
+  & CallPart<Operation<P, M>, "body">
 
 /** The last argument may be left out where nothing in it is required. */
 type Arguments<C> = {} extends C ? [call?: C] : [call: C]
@@ -149,8 +149,17 @@ interface AnyCall extends CallOptions {
   readonly body?: unknown
 }
 
+/** A part of a path as it is sent. Throws where it is missing, or would lead to another path. */
+const segmentOf = (name: string, value: unknown): string => {
+  const text = String(value ?? "")
+  if (text === "" || text === "." || text === "..") {
+    throw new Error(`The path needs ${name}, and ${text || "nothing"} is none`)
+  }
+  return encodeURIComponent(text)
+}
+
 const addressOf = (baseUrl: string, path: string, call: AnyCall): string => {
-  const pathname = path.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(call.path?.[name])))
+  const pathname = path.replace(/\{(\w+)\}/g, (_, name: string) => segmentOf(name, call.path?.[name]))
   const query = new URLSearchParams()
   for (const [name, value] of Object.entries(call.query ?? {})) {
     if (value !== undefined && value !== null) query.set(name, String(value))

@@ -1,7 +1,7 @@
 /**
- * Makes `openapi.ts`, the types of the API for programs in TypeScript, of the OpenAPI document. Generators of others
- * write two megabytes of it, more than the package may be: answers that failed, headers and examples are in it, which
- * the client tells by its error. Part of `npm run openapi`.
+ * Makes `openapi.ts`, the types of the API for programs in TypeScript, of the OpenAPI document. `openapi-typescript`
+ * makes two megabytes of it, more than the package may be: error responses, headers and examples are in it, which the
+ * client reports as `TillwireError`. Part of `npm run openapi`.
  */
 import { readFileSync, writeFileSync } from "node:fs"
 
@@ -43,26 +43,27 @@ export interface OpenApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> }
 }
 
-/** Characters from which on a choice of words that stands twice gets a name. */
-const longestRepeated = 30
+/** An enumeration of at least so many characters that is repeated gets a type of its own. */
+const minimumAliasLength = 30
 
 const isName = (text: string): boolean => /^[A-Za-z_$][\w$]*$/.test(text)
 const keyOf = (name: string): string => isName(name) ? name : JSON.stringify(name)
 const pascal = (text: string): string => text.replaceAll(/(?:^|_)([a-z])/g, (_, letter: string) => letter.toUpperCase())
+const inBrackets = (type: string): string => /[|&]/.test(type) ? `(${type})` : type
 const nameIn = (reference: string): string => reference.slice(reference.lastIndexOf("/") + 1)
 
 /** The types of everything in `document`, and its paths. The same document gives the same text. */
 export const typesOf = ({ components: { schemas }, paths }: OpenApiDocument): string => {
-  /** The words of each choice, and where it stood: the first owner and the names of its fields. */
-  const choices = new Map<string, { readonly owner: string; readonly fields: Set<string>; count: number }>()
+  /** Enumerations by their text: the first schema that has it, and the names of its fields. */
+  const enumerations = new Map<string, { readonly owner: string; readonly fields: Set<string>; count: number }>()
   const names = new Map<string, string>()
 
-  const choiceOf = (words: ReadonlyArray<unknown>, owner: string, field: string): string => {
-    const text = words.map((word) => JSON.stringify(word)).join("|")
-    const known = choices.get(text) ?? { owner, fields: new Set<string>(), count: 0 }
+  const enumerationOf = (values: ReadonlyArray<unknown>, owner: string, field: string): string => {
+    const text = values.map((value) => JSON.stringify(value)).join("|")
+    const known = enumerations.get(text) ?? { owner, fields: new Set<string>(), count: 0 }
     known.fields.add(field)
     known.count += 1
-    choices.set(text, known)
+    enumerations.set(text, known)
     return names.get(text) ?? text
   }
 
@@ -82,11 +83,11 @@ export const typesOf = ({ components: { schemas }, paths }: OpenApiDocument): st
   const typeOf = (schema: JsonSchema, owner: string, field: string): string => {
     if (schema.$ref !== undefined) return nameIn(schema.$ref)
     if ("const" in schema) return JSON.stringify(schema.const)
-    if (schema.enum !== undefined) return choiceOf(schema.enum, owner, field)
-    const either = schema.oneOf ?? schema.anyOf
-    if (either !== undefined) return unionOf(either.map((one) => typeOf(one, owner, field)))
+    if (schema.enum !== undefined) return enumerationOf(schema.enum, owner, field)
+    const alternatives = schema.oneOf ?? schema.anyOf
+    if (alternatives !== undefined) return unionOf(alternatives.map((each) => typeOf(each, owner, field)))
     if (schema.allOf !== undefined && schema.type === undefined) {
-      return schema.allOf.map((one) => typeOf(one, owner, field)).join("&")
+      return schema.allOf.map((each) => inBrackets(typeOf(each, owner, field))).join("&")
     }
     if (Array.isArray(schema.type)) return unionOf(schema.type.map((type) => typeOf({ ...schema, type }, owner, field)))
     switch (schema.type) {
@@ -98,8 +99,7 @@ export const typesOf = ({ components: { schemas }, paths }: OpenApiDocument): st
       case "number":
         return "number"
       case "array": {
-        const item = typeOf(schema.items ?? {}, owner, field)
-        return /[|&]/.test(item) ? `(${item})[]` : `${item}[]`
+        return `${inBrackets(typeOf(schema.items ?? {}, owner, field))}[]`
       }
       default: {
         const { additionalProperties, properties, required = [] } = schema
@@ -150,17 +150,17 @@ export const typesOf = ({ components: { schemas }, paths }: OpenApiDocument): st
     ].join("\n")
 
   write()
-  const repeated = [...choices].filter(([text, { count }]) => count > 1 && text.length >= longestRepeated)
+  const repeated = [...enumerations].filter(([text, { count }]) => count > 1 && text.length >= minimumAliasLength)
   for (const [text, { fields, owner }] of repeated) {
     const isFree = (name: string) => !(name in schemas) && ![...names.values()].includes(name)
-    const isOthers = (name: string) =>
+    const isUsedElsewhere = (name: string) =>
       repeated.some(([other, one]) => other !== text && [...one.fields].some((field) => pascal(field) === name))
     const fieldNames = [...fields].map((field) => pascal(field))
     const longName = `${owner}${fieldNames[0]}`
     const numbered = Array.from({ length: repeated.length }, (_, place) => `${longName}${place + 2}`)
     names.set(
       text,
-      fieldNames.find((name) => isFree(name) && !isOthers(name)) ?? [longName, ...numbered].find(isFree) ?? text
+      fieldNames.find((name) => isFree(name) && !isUsedElsewhere(name)) ?? [longName, ...numbered].find(isFree) ?? text
     )
   }
   return [

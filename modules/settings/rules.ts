@@ -11,7 +11,13 @@ import type {
   ShownMerchantSettings
 } from "../../schemas/MerchantSettings.ts"
 import type { Environment } from "../../schemas/Network.ts"
-import { domainCheckObject, domainSavedAgain, type DomainState, noDomain, otherDomain } from "./rules/Domains.ts"
+import {
+  domainAfterRemoval,
+  domainAfterRename,
+  domainAfterSave,
+  domainCheckObject,
+  type DomainState
+} from "./rules/Domains.ts"
 import { type LimitsProposal, pendingSettings } from "./rules/MoneyRules.ts"
 
 export * from "./rules/Domains.ts"
@@ -164,9 +170,9 @@ export const domainAfterChange = (
   now: number
 ): DomainState | null => {
   const name = after.branding?.domain
-  if (name == null) return noDomain(domain)
-  if (domain === null || name !== before.branding?.domain) return otherDomain(domain, now)
-  return change.branding?.domain === name ? domainSavedAgain(domain, now) : domain
+  if (name == null) return domainAfterRemoval(domain)
+  if (domain === null || name !== before.branding?.domain) return domainAfterRename(domain, now)
+  return change.branding?.domain === name ? domainAfterSave(domain, now) : domain
 }
 
 /** Characters of a setting that the audit log keeps: all of every one but a logo. */

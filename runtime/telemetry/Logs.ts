@@ -80,15 +80,17 @@ const levels: Readonly<Record<SettingsValue["telemetry"]["level"], LogLevel.LogL
   error: "Error"
 }
 
-/** Logs as the settings say. `isTerminal` decides for `auto`. */
-export const layer = (telemetry: SettingsValue["telemetry"], isTerminal: boolean): Layer.Layer<never> => {
-  const pretty = telemetry.logs === "pretty" || telemetry.logs === "auto" && isTerminal
-  return Layer.mergeAll(
-    Logger.layer([Logger.withConsoleLog(pretty ? formatPretty : formatJson)]),
+/** Whether entries are written for people. `isTerminal` decides for `auto`. */
+export const isForPeople = ({ logs }: Pick<SettingsValue["telemetry"], "logs">, isTerminal: boolean): boolean =>
+  logs === "pretty" || logs === "auto" && isTerminal
+
+/** Logs as the settings say. */
+export const layer = (telemetry: SettingsValue["telemetry"], isTerminal: boolean): Layer.Layer<never> =>
+  Layer.mergeAll(
+    Logger.layer([Logger.withConsoleLog(isForPeople(telemetry, isTerminal) ? formatPretty : formatJson)]),
     Layer.succeed(References.MinimumLogLevel, levels[telemetry.level]),
     // No exporter reads spans: making them would cost every request for nothing.
     Layer.succeed(References.TracerEnabled, false),
     Layer.succeed(Headers.CurrentRedactedNames, secretHeaders),
     Layer.succeed(UrlParams.CurrentRedactedNames, secretQueryFields)
   )
-}

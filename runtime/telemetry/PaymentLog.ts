@@ -1,6 +1,7 @@
 /**
- * An entry of the log for each change of a merchant's money, by the instance that stored it: what a payment, a booking,
- * a batch or an exception became, with the ids by which it is found, and no address, name or metadata of a customer.
+ * An entry of the log for each change of a merchant's money, by the instance that stored it: the new status of a
+ * payment, booking, batch or exception with the ids by which it is found, and no address, name or metadata of a
+ * customer.
  */
 import { Effect, Layer } from "effect"
 import type { EventType } from "../../schemas/Event.ts"
@@ -9,7 +10,7 @@ import { CommitFeed } from "../commit/CommitFeed.ts"
 import { Settings } from "../Settings.ts"
 import { loggedId, makeLineWriter } from "./LineWriter.ts"
 
-/** Types of events that tell of money. `invoice.*` beside `invoice.paid` tells of invoices. */
+/** Types of events that tell of money. Other `invoice.*` events move none. */
 const moneyTypes: ReadonlySet<string> = new Set<EventType>([
   "invoice.paid",
   "invoice_payment.created",
@@ -61,6 +62,7 @@ export const layer: Layer.Layer<never, never, CommitFeed | Settings> = Layer.eff
   const { telemetry } = yield* Settings
   if (!telemetry.payments) return
   const write = yield* makeLineWriter(telemetry, process.stdout.isTTY)
+  if (write === null) return
   const feed = yield* CommitFeed
   yield* feed.listen((batches) => {
     for (const { events } of batches) {

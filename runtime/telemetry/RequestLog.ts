@@ -1,6 +1,6 @@
 /**
- * An entry of the log for each answered request: its route as it is written in the reference, never its path or query,
- * which hold ids, session tokens and links that let whoever reads them in.
+ * An entry of the log for each answered request: the pattern of its route, never its path or query, which hold ids,
+ * session tokens and sign-in tokens.
  */
 import type { SettingsValue } from "../Settings.ts"
 import { loggedId, type WriteEntry } from "./LineWriter.ts"
@@ -11,7 +11,7 @@ export interface AnsweredRequest {
   /** As `/api/v1/invoices/:id`; null: no route took the request. */
   readonly route: string | null
   readonly status: number
-  /** From its head to the head of its answer. */
+  /** From the headers of the request to those of its answer. */
   readonly seconds: number
   readonly requestId: string
   /** Null: no credential of a merchant was found good. */
@@ -23,9 +23,12 @@ export type RequestLog = (request: AnsweredRequest) => void
 /** Statuses from which on a request counts as failed: below, it is its sender's fault. */
 const leastFailedStatus = 500
 
-/** `requests`: which of them have an entry, as in `telemetry.requests` of the config. */
-export const makeRequestLog = (requests: SettingsValue["telemetry"]["requests"], write: WriteEntry): RequestLog =>
-  requests === "none" ? () => {} : ({ merchantId, method, requestId, route, seconds, status }) => {
+/** `requests`: which of them have an entry, as in `telemetry.requests` of the config. `write` null: none has. */
+export const makeRequestLog = (
+  requests: SettingsValue["telemetry"]["requests"],
+  write: WriteEntry | null
+): RequestLog =>
+  requests === "none" || write === null ? () => {} : ({ merchantId, method, requestId, route, seconds, status }) => {
     if (requests === "failed" && status < leastFailedStatus) return
     write("request", {
       method,

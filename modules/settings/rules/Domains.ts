@@ -24,7 +24,7 @@ export interface DomainState {
   readonly failures: number
   readonly file: FileFinding | null
   readonly dns: DnsFinding | null
-  /** Of the last check of whatever name the merchant gave: epoch seconds. */
+  /** When a domain of this merchant was last asked, whatever its name: epoch seconds. */
   readonly askedAt: number | null
   /** When it is checked next, epoch seconds; null: the merchant names none. */
   readonly dueAt: number | null
@@ -109,21 +109,21 @@ const dueAfterSave = (before: DomainState | null, now: number): number =>
   Math.max(now, (before?.askedAt ?? -Infinity) + minimumCheckSeconds)
 
 /** What is known of the domain when the merchant saves its name again. */
-export const domainSavedAgain = (before: DomainState, now: number): DomainState => ({
+export const domainAfterSave = (before: DomainState, now: number): DomainState => ({
   ...before,
   failures: 0,
   dueAt: dueAfterSave(before, now)
 })
 
 /** What is known of the domain when the merchant names another one than before, or the first one. */
-export const otherDomain = (before: DomainState | null, now: number): DomainState => ({
+export const domainAfterRename = (before: DomainState | null, now: number): DomainState => ({
   ...unknownDomain,
   askedAt: before?.askedAt ?? null,
   dueAt: dueAfterSave(before, now)
 })
 
-/** What stays when the merchant names no domain any more: when one was asked, for the next name. */
-export const noDomain = (before: DomainState | null): DomainState | null =>
+/** What stays when the merchant names no domain any more: when the last one was asked, which holds for the next name. */
+export const domainAfterRemoval = (before: DomainState | null): DomainState | null =>
   before === null ? null : { ...unknownDomain, askedAt: before.askedAt, dueAt: null }
 
 /**

@@ -54,8 +54,8 @@ export const removeView = (view: SavedViewState, now: number): SavedViewState =>
 })
 
 /**
- * The filters of a list in one order and spelling, so that the same ones are the same text; null: `query` names one that
- * the list has not, or one twice. An empty filter is none.
+ * The filters of a list in one order and spelling, so that the same ones are the same text; null: `query` names one
+ * that the list has not, or one twice. An empty filter is none.
  */
 export const normalizeQuery = (list: ViewList, query: string): string | null => {
   const names: ReadonlyArray<string> = filtersOfLists[list]

@@ -103,8 +103,8 @@ const membersNow = Effect.fnUntraced(function*(context: TeamContext, merchant: M
 
 /**
  * What ends with a role or a membership: the person's sessions, unless they are for other merchants too, those of its
- * wallets at this one, and with the membership wallets, keys and saved views. What a session has open at this merchant ends with
- * either.
+ * wallets at this one, and with the membership wallets, keys and saved views. What a session has open at this merchant
+ * ends with either.
  */
 const endWrites = Effect.fnUntraced(function*(
   context: TeamContext,

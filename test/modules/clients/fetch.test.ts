@@ -162,6 +162,16 @@ describe("the fetch client", () => {
     assert.strictEqual(asked.length, 1)
   })
 
+  it("asks for no other path than the one that was written", async () => {
+    const { asked, client } = scripted([json(200, {})])
+    for (const customer_id of ["..", ".", "", undefined, null]) {
+      const call = client.get("/api/v1/invoices/{customer_id}", { path: { customer_id } as never })
+      const error: unknown = await call.catch((caught: unknown) => caught)
+      assert.match(String(error), /The path needs customer_id/)
+    }
+    assert.deepStrictEqual(asked, [])
+  })
+
   it("spells path and query, sends the credential, and a key of one's own", async () => {
     const { asked, client } = scripted([json(200, {})], { version: "2026-01-15" })
     await settled(client.get("/api/v1/invoices/{customer_id}", { path: { customer_id: "a b/c" } }))

@@ -214,7 +214,7 @@ describe("the package", () => {
   it("holds no test, no data and no secret", () => {
     const names = contents.get("tillwire")!.map(({ path }) => path)
     assert.deepStrictEqual(names.filter((name) => /^(test|\.tillwire|\.ci|node_modules|dist\/sdk)\//.test(name)), [])
-    assert.includeMembers(names, ["dist/client.js", "THIRD_PARTY_NOTICES.md", "LICENSE"])
+    assert.includeMembers(names, ["dist/client.js", "dist/service/THIRD_PARTY_NOTICES.md", "LICENSE"])
   })
 
   it("of the client is small, and needs no other", () => {

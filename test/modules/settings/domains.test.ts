@@ -11,13 +11,13 @@ import { brandingBody } from "../../../modules/payments/rules.ts"
 import { MerchantSettings } from "../../../modules/settings/plugin.ts"
 import {
   domainAfter,
+  domainAfterRemoval,
+  domainAfterRename,
+  domainAfterSave,
   type DomainFindings,
-  domainSavedAgain,
   type DomainState,
   findingOfPage,
-  findingOfRecords,
-  noDomain,
-  otherDomain
+  findingOfRecords
 } from "../../../modules/settings/rules.ts"
 import { PublicWeb, WebReadFailed } from "../../../runtime/PublicWeb.ts"
 import { Timers } from "../../../runtime/Timers.ts"
@@ -74,7 +74,7 @@ describe("a verified domain", () => {
     now: number,
     dns: DomainFindings["dns"] = "absent"
   ) => domainAfter(state, { file, dns }, now)
-  const verified = after(otherDomain(null, 1_000), "proved", 1_000)
+  const verified = after(domainAfterRename(null, 1_000), "proved", 1_000)
 
   it("is asked every day, and is verified by either way", () => {
     assert.deepInclude(verified, { verifiedAt: 1_000, failures: 0, dueAt: 1_000 + day })
@@ -109,20 +109,23 @@ describe("a verified domain", () => {
   })
 
   it("is asked again when it is saved again, but not more than once a minute", () => {
-    assert.strictEqual(domainSavedAgain(verified, 1_010).dueAt, 1_060)
-    assert.strictEqual(domainSavedAgain(verified, 5_000).dueAt, 5_000)
-    assert.strictEqual(domainSavedAgain(verified, 5_000).verifiedAt, 1_000)
+    assert.strictEqual(domainAfterSave(verified, 1_010).dueAt, 1_060)
+    assert.strictEqual(domainAfterSave(verified, 5_000).dueAt, 5_000)
+    assert.strictEqual(domainAfterSave(verified, 5_000).verifiedAt, 1_000)
   })
 
   it("hands its minute on to the next name, also to the third, and through a time without one", () => {
-    const [second, third] = [otherDomain(verified, 1_010), otherDomain(otherDomain(verified, 1_010), 1_020)]
+    const [second, third] = [
+      domainAfterRename(verified, 1_010),
+      domainAfterRename(domainAfterRename(verified, 1_010), 1_020)
+    ]
     assert.deepInclude(second, { verifiedAt: null, checkedAt: null, dueAt: 1_060 })
     assert.deepInclude(third, { verifiedAt: null, checkedAt: null, dueAt: 1_060 })
-    const none = noDomain(verified)
+    const none = domainAfterRemoval(verified)
     assert.deepInclude(none, { verifiedAt: null, dueAt: null })
-    assert.strictEqual(otherDomain(none, 1_010).dueAt, 1_060)
-    assert.strictEqual(otherDomain(none, 5_000).dueAt, 5_000)
-    assert.isNull(noDomain(null))
+    assert.strictEqual(domainAfterRename(none, 1_010).dueAt, 1_060)
+    assert.strictEqual(domainAfterRename(none, 5_000).dueAt, 5_000)
+    assert.isNull(domainAfterRemoval(null))
   })
 })
 

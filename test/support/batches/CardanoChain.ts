@@ -118,14 +118,17 @@ export const cardanoPayingChain: Effect.Effect<CardanoPayingChain, never, Scope.
         return address
       }),
     // As `signData` of CIP-30 does it.
-    signMessage: (wallet, message) =>
+    proveWallet: (wallet, message) =>
       Effect.sync(() => {
         const payload = Buffer.from(message)
         const header = encode(new Map<unknown, unknown>([[1, -8], ["address", addressBytes(wallet)]]))
-        const signature = signers.get(wallet)!.sign(encode(["Signature1", header, new Uint8Array(), payload]))
-        return hex(encode([header, new Map([["hashed", false]]), payload, signature]))
+        const signer = signers.get(wallet)!
+        const signature = signer.sign(encode(["Signature1", header, new Uint8Array(), payload]))
+        return {
+          signature: hex(encode([header, new Map([["hashed", false]]), payload, signature])),
+          public_key: hex(encode(new Map(coseKey(signer.publicKey))))
+        }
       }),
-    publicKeyOf: (wallet) => hex(encode(new Map(coseKey(signers.get(wallet)!.publicKey)))),
     newReceiver: (seed) => addressOf(`receiver ${seed}`),
     newHash: (roll) => hex(Uint8Array.from({ length: 32 }, () => roll(256))),
     thief: (seed) => addressOf(`thief ${seed}`),

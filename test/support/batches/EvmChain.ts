@@ -213,7 +213,8 @@ export const evmPayingChain: Effect.Effect<EvmPayingChain, never, Scope.Scope> =
       ({ timestamp }) => Math.max(300, Number(timestamp) - Math.floor(Date.now() / 1000) + 240)
     ),
     newWallet,
-    signMessage: (wallet, message) => Effect.promise(() => senders.accounts.get(wallet)!.signMessage({ message })),
+    proveWallet: (wallet, message) =>
+      Effect.promise(async () => ({ signature: await senders.accounts.get(wallet)!.signMessage({ message }) })),
     newReceiver: (seed) => privateKeyToAccount(keyOf(`receiver ${seed}`)).address,
     newHash: (roll) => `0x${Array.from({ length: 64 }, () => roll(16).toString(16)).join("")}`,
     thief: (seed) => privateKeyToAccount(keyOf(`thief ${seed}`)).address,

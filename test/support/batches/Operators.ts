@@ -233,13 +233,7 @@ export const openBatchShop = Effect.fnUntraced(function*(
   // Its lists may leave it only when it is shown to be the merchant's own.
   const challenge = { address: wallet, network: chain.network }
   const { message: link } = yield* ok("/api/v1/auth/wallets/nonce", { body: challenge }, person)
-  const publicKey = chain.publicKeyOf?.(wallet)
-  const proof = {
-    message: link,
-    signature: yield* chain.signMessage(wallet, link),
-    ...(publicKey === undefined ? {} : { public_key: publicKey }),
-    ...chain.proofOf?.(wallet, link)
-  }
+  const proof = { message: link, ...yield* chain.proveWallet(wallet, link) }
   yield* ok("/api/v1/auth/wallets", { body: proof }, person)
   if (chain.receivingKind !== null) {
     yield* ok(`/api/v1/merchant/wallets/${chain.network}`, {

@@ -39,6 +39,14 @@ export interface PaidToken {
   readonly dollars: bigint
 }
 
+export interface WalletProof {
+  readonly signature: string
+  /** Where the address does not tell the key. */
+  readonly public_key?: string
+  /** The whole `ton_proof`, whose signature is of more than the text. */
+  readonly proof?: unknown
+}
+
 /** Everything but the service: the network, the wallet, and the endpoints between them. */
 export interface PayingChain {
   readonly network: string
@@ -62,12 +70,8 @@ export interface PayingChain {
   readonly validitySeconds: Effect.Effect<number>
   /** A wallet with money. */
   readonly newWallet: (seed: string) => Effect.Effect<string>
-  /** Signs a text with the key of a wallet. */
-  readonly signMessage: (wallet: string, message: string) => Effect.Effect<string>
-  /** The key of a wallet whose address does not tell it, as it goes with a signature; absent: it need not. */
-  readonly publicKeyOf?: (wallet: string) => string
-  /** What proves a wallet beside the text, where that is no signature of the text alone; absent: a signature is. */
-  readonly proofOf?: (wallet: string, message: string) => Readonly<Record<string, unknown>>
+  /** What proves a wallet to `POST /api/v1/auth/wallets` beside the text that it was asked to sign. */
+  readonly proveWallet: (wallet: string, message: string) => Effect.Effect<WalletProof>
   readonly newReceiver: (seed: string) => string
   /** What could be the name of a transaction. */
   readonly newHash: (roll: Roll) => string

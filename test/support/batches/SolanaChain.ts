@@ -279,11 +279,11 @@ export const solanaPayingChain: Effect.Effect<SolanaPayingChain, never, Scope.Sc
     finality,
     validitySeconds: Effect.succeed(300),
     newWallet,
-    signMessage: (wallet, message) =>
+    proveWallet: (wallet, message) =>
       Effect.promise(async () => {
         const { keyPair } = wallets.get(wallet)!
         const signature = await crypto.subtle.sign("Ed25519", keyPair.privateKey, Buffer.from(message))
-        return base58.encode(new Uint8Array(signature))
+        return { signature: base58.encode(new Uint8Array(signature)) }
       }),
     newReceiver: (seed) => addressOf(`receiver ${seed}`),
     newHash: (roll) => base58.encode(Uint8Array.from({ length: 64 }, () => 1 + roll(255))),

