@@ -81,7 +81,22 @@ const exportedTransfers = (part: PayoutPart): ReadonlyArray<PayoutTransfer> => {
   return transfersOfLines(part, [...lines.keys()], (key) => keys.indexOf(key))
 }
 
-/** What another transaction brought to somebody, with the lines that ask for just that; empty: none of them does. */
+/**
+ * Whether others have got, of each token, what the lines come to, whoever they are: so it looks where malware has put its
+ * own address in the place of every receiver. What the wallet buys with the same coins comes to the same only by chance.
+ */
+const bringsSumsOf = ({ lines }: PayoutPart, transfers: ReadonlyArray<PayoutTransfer>): boolean => {
+  const sumOf = (
+    tokenAddress: string | null,
+    amounts: ReadonlyArray<Pick<PayoutTransfer, "amount" | "tokenAddress">>
+  ) => amounts.reduce((sum, each) => each.tokenAddress === tokenAddress ? sum + each.amount : sum, 0n)
+  return lines.every(({ tokenAddress }) => sumOf(tokenAddress, lines) === sumOf(tokenAddress, transfers))
+}
+
+/**
+ * What another transaction brought to somebody, with the lines that ask for just that; empty: it pays no line, and not
+ * the sums of the lines to others either, so the wallet has spent its coins for something else.
+ */
 const matchTransaction = (
   part: PayoutPart,
   transaction: CheckpointedTransaction
@@ -96,7 +111,7 @@ const matchTransaction = (
       ? transfersOfLines(part, places, () => index)
       : [{ index, line: null, destination, tokenAddress, amount, from }]
   }).flat()
-  return transfers.some(({ line }) => line !== null) ? transfers : []
+  return transfers.some(({ line }) => line !== null) || bringsSumsOf(part, transfers) ? transfers : []
 }
 
 const shownAs = (
@@ -116,8 +131,8 @@ const shownAs = (
 }
 
 /**
- * A transaction of the wallet, or one that somebody names; null where it does not spend what the export spends, or pays
- * no line of it.
+ * A transaction of the wallet, or one that somebody names; null where it does not spend what the export spends, or
+ * spends it for something else than the lines.
  */
 const readOther = Effect.fnUntraced(function*(
   node: SuiNode,

@@ -125,8 +125,7 @@ const changedBytes = (bytes: Uint8Array, how: Change, wallet: string, thief: str
   const { commands, inputs } = kind.ProgrammableTransaction! as { commands: Array<any>; inputs: Array<any> }
   const pure = (content: Uint8Array) => inputs.push({ Pure: { bytes: toBase64(content) } }) - 1
   const transfers = commands.filter(({ TransferObjects }) => TransferObjects !== undefined)
-  // One that pays no line at all is no execution, because nothing but its coins tells that it is one.
-  if (how === "changed_destination" && transfers.length > 1) {
+  if (how === "changed_destination" && transfers.length > 0) {
     transfers[0].TransferObjects.address = { Input: pure(fromHex(thief)) }
     return bcs.TransactionData.serialize(data).toBytes()
   }

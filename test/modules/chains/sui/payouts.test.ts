@@ -228,15 +228,37 @@ describe("a part of a batch on Sui", () => {
       assert.strictEqual(town.ledger.balanceOf(suiAddress(0), suiCoin), sui)
     }))
 
-  it.live("is another transaction where somebody changes a receiver: it is not found, and the part lapses", () =>
+  for (const count of [1, 2]) {
+    it.live(`of ${count} lines that all go to somebody else is found by its coins and their sum, and pays no line`, () =>
+      Effect.gen(function*() {
+        const town = yield* shop({ [suiCoin]: [5n * sui] })
+        const amounts = Array.from({ length: count }, () => sui)
+        const part = partOf(amounts)
+        const made = yield* buildPart(town.payouts, part)
+        const lines = amounts.map((amount) => payoutLine(suiAddress(66), amount))
+        const thief = yield* buildPart(town.payouts, payoutPart(from, lines))
+        assert.isObject(yield* town.submit(thief))
+        town.ledger.mine(1)
+        for (const hint of [null, digestOf(thief)]) {
+          const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint })
+          assert.strictEqual(execution!.txHash, digestOf(thief))
+          assert.deepStrictEqual(
+            execution!.transfers.map(({ amount, destination, line }) => [line, destination, amount]),
+            [[null, suiAddress(66), BigInt(count) * sui]]
+          )
+        }
+      }))
+  }
+
+  it.live("whose coins the wallet spends for something else is not executed, and lapses", () =>
     Effect.gen(function*() {
       const town = yield* shop({ [suiCoin]: [5n * sui] })
-      const part = partOf([sui])
+      const part = partOf([sui, sui])
       const made = yield* buildPart(town.payouts, part)
-      const thief = yield* buildPart(town.payouts, payoutPart(from, [payoutLine(suiAddress(66), sui)]))
-      assert.isObject(yield* town.submit(thief))
+      const purchase = yield* buildPart(town.payouts, payoutPart(from, [payoutLine(suiAddress(66), sui)]))
+      assert.isObject(yield* town.submit(purchase))
       town.ledger.mine(1)
-      const hint = digestOf(thief)
+      const hint = digestOf(purchase)
       assert.deepStrictEqual((yield* searchPart(town.payouts, part, made, { hint })).executions, [])
       town.ledger.changeEpoch()
       const { executions, isOver } = yield* searchPart(town.payouts, part, made, { hint })
