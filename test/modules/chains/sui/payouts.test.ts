@@ -243,8 +243,12 @@ describe("a part of a batch on Sui", () => {
           const { executions: [execution] } = yield* searchPart(town.payouts, part, made, { hint })
           assert.strictEqual(execution!.txHash, digestOf(thief))
           assert.deepStrictEqual(
-            execution!.transfers.map(({ amount, destination, line }) => [line, destination, amount]),
-            [[null, suiAddress(66), BigInt(count) * sui]]
+            execution!.transfers.map(({ amount, destination, line }) => ({
+              amount: BigInt(amount),
+              destination,
+              line
+            })),
+            [{ amount: BigInt(count) * sui, destination: suiAddress(66), line: null }]
           )
         }
       }))
