@@ -197,7 +197,7 @@ describe("the secrets of compose", () => {
       const script = new URL("../../config/deployment/secrets.sh", import.meta.url).pathname
       const read = () => {
         execFileSync("sh", [script], { cwd: folder })
-        return readdirSync(join(folder, "secrets")).map((name) => readFileSync(join(folder, "secrets", name), "utf8"))
+        return readdirSync(join(folder, ".secrets")).map((name) => readFileSync(join(folder, ".secrets", name), "utf8"))
       }
       const made = read()
       assert.strictEqual(new Set(made).size, 4)
