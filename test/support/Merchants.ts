@@ -38,6 +38,29 @@ export const makeMerchants = (
     Effect.orDie
   )
 
+/** Another devnet key of a merchant, which only these addresses may use. */
+export const makeKey = (
+  service: Service,
+  merchantId: number,
+  allowlist: ReadonlyArray<string>
+): Effect.Effect<string> =>
+  Effect.flatMap(
+    RpcClient.make(AuthRpc),
+    (client) =>
+      client["auth.keys.create"]({
+        merchant_id: MerchantId.make(merchantId),
+        name: "test",
+        scope: "merchant",
+        environment: "devnet",
+        ip_allowlist: allowlist
+      })
+  ).pipe(
+    Effect.map(({ key }) => key),
+    Effect.scoped,
+    Effect.provide(InternalRpc.layer({ url: service.rpcUrl, token: Redacted.make(rpcToken) })),
+    Effect.orDie
+  )
+
 /** Links a wallet to a merchant, on the operator's word. */
 export const linkWallet = (service: Service, merchantId: number, network: Network, address: string) =>
   Effect.flatMap(

@@ -82,8 +82,9 @@ const exportedTransfers = (part: PayoutPart): ReadonlyArray<PayoutTransfer> => {
 }
 
 /**
- * Whether others have got, of each token, what the lines come to, whoever they are: so it looks where malware has put its
- * own address in the place of every receiver. What the wallet buys with the same coins comes to the same only by chance.
+ * Whether others have got, of each token, what the lines come to, whoever they are: so it looks where malware has put
+ * its own address in the place of every receiver. What the wallet buys with the same coins comes to the same only by
+ * chance.
  */
 const bringsSumsOf = ({ lines }: PayoutPart, transfers: ReadonlyArray<PayoutTransfer>): boolean => {
   const sumOf = (
