@@ -20,8 +20,17 @@ export interface AnsweredRequest {
 
 export type RequestLog = (request: AnsweredRequest) => void
 
+/**
+ * What machines ask every few seconds. Answered well, it has no entry, which would bury the others; the metrics count
+ * it.
+ */
+const probeRoutes: ReadonlySet<string | null> = new Set(["/health/live", "/health/ready", "/metrics"])
+
 /** Statuses from which on a request counts as failed: below, it is its sender's fault. */
 const leastFailedStatus = 500
+
+/** Statuses from which on an answer is a refusal. */
+const leastRefusedStatus = 400
 
 /** `requests`: which of them have an entry, as in `telemetry.requests` of the config. `write` null: none has. */
 export const makeRequestLog = (
@@ -29,7 +38,8 @@ export const makeRequestLog = (
   write: WriteEntry | null
 ): RequestLog =>
   requests === "none" || write === null ? () => {} : ({ merchantId, method, requestId, route, seconds, status }) => {
-    if (requests === "failed" && status < leastFailedStatus) return
+    const isFailed = status >= leastFailedStatus
+    if (!isFailed && (requests === "failed" || status < leastRefusedStatus && probeRoutes.has(route))) return
     write("request", {
       method,
       route,

@@ -1,6 +1,6 @@
 /**
- * Goal: the image of `Dockerfile` serves with a read-only root as an account without rights, and stops in order. Only in
- * the lane of containers (`TEST_STORE=container`): it needs a Docker engine and images to build on, which
+ * Goal: the image of `Dockerfile` serves with a read-only root as an account without rights, and stops in order. Only
+ * in the lane of containers (`TEST_STORE=container`): it needs a Docker engine and images to build on, which
  * `IMAGE_BUILD_BASE` and `IMAGE_BASE` may name where no registry is reached.
  */
 import { assert, describe, it } from "@effect/vitest"

@@ -49,6 +49,8 @@ layer(LoggingService.layer, { excludeTestServices: true, timeout: "60 seconds" }
       yield* service.call(`/api/v1/invoices/${id}?expand=nothing`, {
         headers: { "x-api-key": key, "x-request-id": refused }
       })
+      for (const path of ["/health/live", "/health/ready"]) yield* service.call(path)
+      yield* service.call("/metrics")
       yield* service.call("/no/such/path", { headers: { "x-request-id": unknown } })
       yield* service.call("/api/v1/invoices", { headers: { "x-api-key": `${key}x`, "x-request-id": nobody } })
       const found = yield* until(
@@ -60,6 +62,12 @@ layer(LoggingService.layer, { excludeTestServices: true, timeout: "60 seconds" }
           )
         ),
         ({ size }) => size === ids.length
+      )
+      const routes = entries("request").map(({ route, status }) => `${route} ${status}`)
+      assert.deepStrictEqual(
+        [...new Set(routes.filter((route) => /health|metrics/.test(route)))],
+        ["/metrics 401"],
+        "probes are logged where they are refused"
       )
       assert.deepInclude(found.get(made), {
         level: "info",
