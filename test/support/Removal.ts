@@ -41,8 +41,8 @@ const messageModules: ReadonlyArray<string> = ["mail", "notices"]
 /** Ways for payors to begin a payment themselves. */
 const payorModules: ReadonlyArray<string> = ["links"]
 
-/** Who does what for a merchant, beside its one owner. */
-const peopleModules: ReadonlyArray<string> = ["team"]
+/** Who does what for a merchant, beside its one owner, and where they do it. */
+const peopleModules: ReadonlyArray<string> = ["team", "dashboard"]
 
 /** Modules that the service starts without. */
 export const removableModules: ReadonlyArray<string> = [
@@ -70,10 +70,16 @@ const wholeServiceTests: ReadonlyArray<string> = [
 /** Calls that only {@link optionalModules} modules answer and that no path names in full. */
 const calls = /\bdevnet\/invoices\/|\/api\/commerce\/|action: "simulate"/
 
+/** The definitions of a module's routes: `api.ts`, and the parts of it in a folder of its name. */
+const apiTextOf = (name: string): string => {
+  const folder = join(root, "modules", name, "api")
+  const parts = existsSync(folder) ? filesBelow(folder) : []
+  return [`${folder}.ts`, ...parts].filter(existsSync).map((file) => readFileSync(file, "utf8")).join("\n")
+}
+
 /** Paths that the modules serve, as their `api.ts` writes them, up to their first parameter. */
 const pathsOf = (modules: ReadonlyArray<string>): ReadonlyArray<string> =>
-  modules.map((name) => join(root, "modules", name, "api.ts")).filter(existsSync).flatMap((file) => {
-    const text = readFileSync(file, "utf8")
+  modules.map(apiTextOf).flatMap((text) => {
     const [prefix = ""] = [...text.matchAll(/\.prefix\("([^"]+)"\)/g)].map(([, path]) => path!)
     const own = [...text.matchAll(/HttpApiEndpoint\.\w+\(\s*"\w+",\s*"([^"]+)"/g)].map(([, path]) =>
       path!.split(":")[0]!
