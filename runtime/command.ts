@@ -1,8 +1,8 @@
 /**
  * `node runtime/main.ts [check | schema | openapi | login | secrets] [--config <file>]`: start the service, only check
  * its config, write the config's JSON schema, print the OpenAPI document, print a link that signs somebody in to the
- * dashboard of the running service, or replace its master key. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything
- * else.
+ * dashboard of the running service, or replace its master key. Exit codes: 0 stopped by a signal or done, 2 the config
+ * cannot be used, 1 anything else.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.

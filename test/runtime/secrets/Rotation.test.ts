@@ -20,6 +20,7 @@ import { carriages } from "../../../runtime/secrets/CarriedKeys.ts"
 import * as KeyUses from "../../../runtime/secrets/KeyUses.ts"
 import { checkMaster, fingerprintOf } from "../../../runtime/secrets/MasterCheck.ts"
 import { addCounts, firstPosition, noCounts, pageRows, type Position } from "../../../runtime/secrets/Reseal.ts"
+import { advice, keyLines } from "../../../runtime/secrets/RotationCommand.ts"
 import { layer as rotationLayer, Rotation } from "../../../runtime/secrets/Rotation.ts"
 import { Settings, SettingsSchema } from "../../../runtime/Settings.ts"
 import { runtimeSealedColumns } from "../../../runtime/Tables.ts"
@@ -45,12 +46,16 @@ interface Started {
 let processes = 0
 
 /** A process that started with these keys, the first of which makes new values, until the scope closes. */
-const start = Effect.fnUntraced(function*(database: TestDatabase, fills: ReadonlyArray<number>) {
+const start = Effect.fnUntraced(function*(
+  database: TestDatabase,
+  fills: ReadonlyArray<number>,
+  lostKeys: ReadonlyArray<string> = []
+) {
   const columns = yield* declaredColumns
   const settings = Settings.of({
     ...Schema.decodeUnknownSync(SettingsSchema)({
       environments: ["devnet"],
-      secrets: { master: fills.map((fill) => master(fill).toString("hex")) }
+      secrets: { master: fills.map((fill) => master(fill).toString("hex")), lostKeys }
     }),
     publicUrl: "http://localhost",
     dataDirectory: "/nowhere",
@@ -269,6 +274,18 @@ describe("a rotation of the master key", () => {
 })
 
 describe("the end of a rotation", () => {
+  it.live("is not needed of a key that was given up as lost", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      yield* Effect.scoped(start(database, [1]))
+      yield* Effect.scoped(start(database, [2], [nameOf(1)]))
+      const { rotation } = yield* start(database, [2])
+      assert.deepStrictEqual((yield* rotation.keys).map(({ name, retired }) => [name, retired === null]), [
+        [nameOf(1), false],
+        [nameOf(2), true]
+      ])
+    }).pipe(Effect.scoped))
+
   it.live("lets the old key be removed: what it hashed is still found, what it signed ends when it would have ended", () =>
     Effect.gen(function*() {
       const database = yield* migratedDatabase
@@ -377,4 +394,33 @@ describe("the end of a rotation", () => {
       assert.include(yield* refusalOf(Effect.scoped(start(database, [twin!, 2]))), "make another key")
       assert.strictEqual(yield* refusalOf(Effect.scoped(start(database, [2]))), "none")
     }).pipe(Effect.scoped))
+})
+
+describe("secrets status", () => {
+  const key = (name: string, retired: string | null, processes: ReadonlyArray<string> = []) => ({
+    name,
+    kept_in: "secrets.master",
+    since: "2026-11-01",
+    retired,
+    is_configured: true,
+    processes
+  })
+  const keys = [key("aaaaaaaa", null), key("bbbbbbbb", null, ["one", "two"])]
+
+  it("says in turn what an operator does next, and when the old key may go", () => {
+    assert.strictEqual(
+      advice(keys, { ...noCounts, older: 3 }),
+      "3 values are sealed under an older key: run secrets rotate."
+    )
+    assert.match(advice(keys, noCounts), /Run secrets rotate --finish before you remove it from secrets\.master\.$/)
+    assert.match(advice([key("aaaaaaaa", "2026-11-28"), keys[1]!], noCounts), /^One master key is needed\./)
+    assert.match(advice(keys, { ...noCounts, closed: 2 }), /2 values are sealed under a key that is not configured/)
+  })
+
+  it("names each key by what cannot give it away, where it is kept, and who makes values with it", () => {
+    assert.deepStrictEqual(keyLines([key("aaaaaaaa", "2026-11-28"), keys[1]!]), [
+      "aaaaaaaa  retired on 2026-11-28, in use since 2026-11-01 from secrets.master",
+      "bbbbbbbb  needed, in use since 2026-11-01 from secrets.master, makes new values in 2 running processes"
+    ])
+  })
 })
