@@ -1,7 +1,7 @@
 /**
- * Keys that outlive their master. What was sealed is sealed anew when a master key is replaced, but what was only hashed
- * or signed cannot be made anew: an API key's text is kept nowhere, and a receipt's link is in somebody's mail. So the
- * derived keys that check those are kept, sealed under the newest master, and the old master can go.
+ * Keys that outlive their master. What was sealed is sealed anew when a master key is replaced, but what was only
+ * hashed or signed cannot be made anew: an API key's text is kept nowhere, and a receipt's link is in somebody's mail.
+ * So the derived keys that check those are kept, sealed under the newest master, and the old master can go.
  */
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"

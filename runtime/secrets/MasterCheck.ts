@@ -1,6 +1,6 @@
 /**
- * The database remembers which master keys it was used with, by values from which the keys cannot be found, and which of
- * them it still needs. Without one of those API keys or webhook secrets would be unusable, so the service refuses to
+ * The database remembers which master keys it was used with, by values from which the keys cannot be found, and which
+ * of them it still needs. Without one of those API keys or webhook secrets would be unusable, so the service refuses to
  * start.
  */
 import { Effect } from "effect"
@@ -155,8 +155,8 @@ const sealedSamples = Effect.gen(function*() {
 })
 
 /**
- * Checks the keys against the database, remembers the newest and adds the carried ones, in one transaction under a lock.
- * Fails when the database needs a master key that is not given. Needs the runtime's tables.
+ * Checks the keys against the database, remembers the newest and adds the carried ones, in one transaction under a
+ * lock. Fails when the database needs a master key that is not given. Needs the runtime's tables.
  */
 export const checkMaster: Effect.Effect<
   void,

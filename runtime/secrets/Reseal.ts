@@ -4,8 +4,8 @@ import { SqlClient } from "effect/sql"
 import { MasterKeys, type SealedColumn, sealedPattern, Secrets } from "../Secrets.ts"
 
 /**
- * Rows that one page reads, at most: a page of stored replies is a few hundred KB, and its one statement holds the locks
- * of its rows for a few milliseconds.
+ * Rows that one page reads, at most: a page of stored replies is a few hundred KB, and its one statement holds the
+ * locks of its rows for a few milliseconds.
  */
 export const pageRows = 500
 

@@ -37,8 +37,9 @@ export class Rotation extends Context.Service<Rotation, {
   /** The oldest first, each once. */
   readonly keys: Effect.Effect<ReadonlyArray<KeyStatus>>
   /**
-   * Seals one page of values anew, or only counts them. Any number of processes may do it at once, and a pass that ended
-   * anywhere is begun again: what was sealed anew is only read. Errors: `VALIDATION_ERROR` for a position of other columns.
+   * Seals one page of values anew, or only counts them. Any number of processes may do it at once, and a pass that
+   * ended anywhere is begun again: what was sealed anew is only read. Errors: `VALIDATION_ERROR` for a position of
+   * other columns.
    */
   readonly page: (position: Position, reseals: boolean) => Effect.Effect<PassPage, PublicError>
   /**

@@ -1,7 +1,7 @@
 /**
- * `secrets status` and `secrets rotate` of the command line: asked of the running service over its internal port, a page
- * at a time. Whoever stops the command stops the work; called again it goes through all once more and writes only what
- * is left.
+ * `secrets status` and `secrets rotate` of the command line: asked of the running service over its internal port, a
+ * page at a time. Whoever stops the command stops the work; called again it goes through all once more and writes only
+ * what is left.
  */
 import { Console, Effect, Schema } from "effect"
 import { RpcClient } from "effect/rpc"
