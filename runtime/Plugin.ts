@@ -27,7 +27,7 @@ import type { PublicWeb } from "./PublicWeb.ts"
 import type { Rollup } from "./Rollups.ts"
 import type { Rpc } from "./Rpc.ts"
 import type { Screening } from "./Screening.ts"
-import type { Secrets } from "./Secrets.ts"
+import type { SealedColumn, Secrets } from "./Secrets.ts"
 import type { Settings } from "./Settings.ts"
 import type { SignIns } from "./SignIns.ts"
 import type { SimulatedWallets } from "./SimulatedWallets.ts"
@@ -130,6 +130,8 @@ export interface Plugin<
   readonly migrations?: Migrations
   /** Tables whose rows the plugin commits: each has a primary key and a `version bigint`. */
   readonly tables?: ReadonlyArray<string>
+  /** Columns of its tables that hold what it sealed; each name begins with `sealed_`. */
+  readonly sealedColumns?: ReadonlyArray<SealedColumn>
   /** Sums of its objects that every commit keeps; see `Rollups.ts`. */
   readonly rollups?: ReadonlyArray<Rollup>
   /**

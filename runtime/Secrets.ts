@@ -15,7 +15,32 @@ import {
 import { Settings } from "./Settings.ts"
 
 /** One purpose, one HKDF label: a key for one is useless for another. */
-export type SecretLabel = "session" | "pepper" | "webhook" | "jwt" | "reply" | "personal" | "mail" | "receipt"
+export type SecretLabel =
+  | "session"
+  | "pepper"
+  | "webhook"
+  | "jwt"
+  | "reply"
+  | "personal"
+  | "mail"
+  | "receipt"
+  | "carried"
+
+/** A column of sealed values, which a rotation of the master key seals anew. */
+export interface SealedColumn {
+  /** Has a primary key. Where it has a `version` too, each new seal raises it, as every other write of the row does. */
+  readonly table: string
+  readonly column: string
+  /** The label its values are sealed under. */
+  readonly label: SecretLabel
+}
+
+/** A derived key that is known without its master, see `runtime/secrets/CarriedKeys.ts`. */
+export interface CarriedKey {
+  readonly label: SecretLabel
+  readonly id: number
+  readonly bytes: Buffer
+}
 
 /** A derived 32-byte key; `id` (0 to 255, a hash of the master) tells which master it came from. */
 export interface DerivedKey {
@@ -25,7 +50,7 @@ export interface DerivedKey {
 }
 
 export class Secrets extends Context.Service<Secrets, {
-  /** Newest first: the first one makes, all of them check. Never empty. */
+  /** Newest first: the first one makes, all of them check. Never empty. Carried ones come last. */
   readonly keys: (label: SecretLabel) => readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
   /** AES-256-GCM under the newest key of `label`: key id, nonce, tag and ciphertext in base64. */
   readonly seal: (label: SecretLabel, plain: string) => string
@@ -50,7 +75,8 @@ const labels: ReadonlyArray<SecretLabel> = [
   "reply",
   "personal",
   "mail",
-  "receipt"
+  "receipt",
+  "carried"
 ]
 
 /** The masters cannot be used: what is wrong and what to do. Never holds a key. */
@@ -69,7 +95,7 @@ export const parseMaster = (text: string): Option.Option<Buffer> => {
 }
 
 /** Tells masters apart in what was made with them: the first byte of a hash of the master, so it is safe to show. */
-const idOf = (master: Buffer): number =>
+export const idOf = (master: Buffer): number =>
   createHash("sha256").update("tillwire master id\0").update(master).digest()[0] ?? 0
 
 const derive = (master: Buffer, label: SecretLabel): DerivedKey => ({
@@ -89,6 +115,13 @@ export const checkValueOf = (master: Buffer): CheckValue =>
 export class MasterKeys extends Context.Service<MasterKeys, {
   /** Newest first, never empty. */
   readonly values: ReadonlyArray<CheckValue>
+  /** The {@link DerivedKey.id} of each, in the same order. */
+  readonly ids: ReadonlyArray<number>
+  /**
+   * Adds derived keys of masters that are not configured any more: they check and open, and never make. Fails where one
+   * has the id of another key.
+   */
+  readonly carry: (keys: ReadonlyArray<CarriedKey>) => Effect.Effect<void, SecretsError>
   /** The setting or file they come from. */
   readonly keptIn: string
   /** Whether `keptIn` is a file that the service creates where there is none. */
@@ -99,10 +132,16 @@ export class MasterKeys extends Context.Service<MasterKeys, {
 
 type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
 
-/** The service over `masters`, newest first. Fails when two share an id: their values could not be told apart. */
-export const fromMasters = (
+/** The keys of some masters. */
+interface KeyRing {
+  readonly secrets: Secrets["Service"]
+  readonly carry: MasterKeys["Service"]["carry"]
+}
+
+/** The keys of `masters`, newest first. Fails when two share an id: their values could not be told apart. */
+export const makeKeyRing = (
   masters: readonly [Buffer, ...ReadonlyArray<Buffer>]
-): Effect.Effect<Secrets["Service"], SecretsError> => {
+): Effect.Effect<KeyRing, SecretsError> => {
   const ids = masters.map(idOf)
   const duplicate = ids.findIndex((id, index) => ids.indexOf(id) !== index)
   if (duplicate !== -1) {
@@ -122,8 +161,29 @@ export const fromMasters = (
     ])
   )
   const keys = (label: SecretLabel): Keys => derivedKeys.get(label) ?? [derive(newest, label)]
-  return Effect.succeed({ keys, seal: sealWith(keys), open: openWith(keys) })
+  const carryOne = ({ bytes, id, label }: CarriedKey) => {
+    const carried: DerivedKey = { id, key: createSecretKey(bytes) }
+    const other = keys(label).find((key) => key.id === id)
+    if (other === undefined) return Effect.sync(() => void derivedKeys.set(label, [...keys(label), carried]))
+    // Its master is still configured.
+    if (other.key.equals(carried.key)) return Effect.void
+    return Effect.fail(
+      new SecretsError({
+        reason: "A master key of secrets.master has the key id of one that was used before, so that what the two made "
+          + "could not be told apart: make another key (openssl rand -hex 32)"
+      })
+    )
+  }
+  return Effect.succeed({
+    secrets: { keys, seal: sealWith(keys), open: openWith(keys) },
+    carry: (carriedKeys) => Effect.forEach(carriedKeys, carryOne, { discard: true })
+  })
 }
+
+/** The service over `masters` alone, newest first. */
+export const fromMasters = (
+  masters: readonly [Buffer, ...ReadonlyArray<Buffer>]
+): Effect.Effect<Secrets["Service"], SecretsError> => Effect.map(makeKeyRing(masters), ({ secrets }) => secrets)
 
 /** Layout in base64: key id (1 byte), nonce (12), tag (16), ciphertext. The label is authenticated beside it. */
 const sealWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, plain: string): string => {
@@ -132,6 +192,18 @@ const sealWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, plai
   const cipher = createCipheriv("aes-256-gcm", key.key, nonce).setAAD(Buffer.from(label))
   const text = Buffer.concat([cipher.update(plain, "utf8"), cipher.final()])
   return Buffer.concat([Buffer.of(key.id), nonce, cipher.getAuthTag(), text]).toString("base64")
+}
+
+/** Base64 digits, in order (RFC 4648). */
+const base64Digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+/**
+ * A regular expression that is true of what was sealed under a key with this id, for JavaScript and PostgreSQL. The
+ * first byte is the first digit of base64 and two bits of the second one.
+ */
+export const sealedPattern = (id: number): string => {
+  const secondDigits = base64Digits.slice((id & 3) << 4, ((id & 3) << 4) + 16)
+  return `^[${base64Digits[id >> 2]}][${secondDigits}]`
 }
 
 const openWith = (keys: Secrets["Service"]["keys"]) => (label: SecretLabel, sealedText: string): string | undefined => {
@@ -242,7 +314,15 @@ export const layer: Layer.Layer<Secrets | MasterKeys, SecretsError, Settings | F
   Layer
     .effectContext(Effect.gen(function*() {
       const { isFile, keepDraft, keptIn, keys } = yield* masters
-      return Context.make(Secrets, yield* fromMasters(keys)).pipe(
-        Context.add(MasterKeys, { values: keys.map(checkValueOf), keptIn, isFile, keepDraft })
+      const { carry, secrets } = yield* makeKeyRing(keys)
+      return Context.make(Secrets, secrets).pipe(
+        Context.add(MasterKeys, {
+          values: keys.map(checkValueOf),
+          ids: keys.map(idOf),
+          carry,
+          keptIn,
+          isFile,
+          keepDraft
+        })
       )
     }))

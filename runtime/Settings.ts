@@ -124,6 +124,7 @@ export const SettingsSchema = Schema.Struct({
   data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),
   /**
    * `master`: 32 bytes each, hex or base64, newest first. Devnet makes one in the data directory; mainnet needs one.
+   * The first makes new values; `secrets status` of the command line says which others are needed.
    * `lostKeys`: names of keys that are lost for good, from the message with which the service refused to start (8 hex
    * digits, or `unknown`). It then starts without them; secrets sealed with them stay unreadable. Default none.
    */

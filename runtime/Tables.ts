@@ -6,6 +6,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { Migrations } from "./Plugin.ts"
+import type { SealedColumn } from "./Secrets.ts"
 
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
@@ -16,6 +17,14 @@ export const runtimeTables: ReadonlyArray<string> = [
   "target_balances",
   "merchant_clocks",
   "chain_repairs"
+]
+
+/** What the runtime itself seals. */
+export const runtimeSealedColumns: ReadonlyArray<SealedColumn> = [
+  { table: "carried_keys", column: "sealed_key", label: "carried" },
+  { table: "webhook_endpoints", column: "sealed_secret", label: "webhook" },
+  { table: "webhook_endpoints", column: "sealed_previous_secret", label: "webhook" },
+  { table: "idempotency", column: "sealed_body", label: "reply" }
 ]
 
 /** A function comes after those it calls: `webhook_lanes`, `webhook_mark`, `webhook_exchange`. */

@@ -34,6 +34,9 @@ import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsError } from "./Secrets.ts"
+import { Rotation } from "./secrets/Rotation.ts"
+import { SecretsRpc } from "./secrets/SecretsRpc.ts"
+import { handlers as secretsHandlers } from "./secrets/SecretsRpcHandlers.ts"
 import { Settings } from "./Settings.ts"
 import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
@@ -251,6 +254,7 @@ const serveOwnCalls = Effect.gen(function*() {
   const rpc = yield* Rpc.Rpc
   const own = yield* Effect.context<Kernel>()
   yield* rpc.serve(HealthRpc, HealthRpc.toLayer({ "health.check": () => health.report }))
+  yield* rpc.serve(SecretsRpc, Layer.provide(secretsHandlers, Layer.succeed(Rotation, yield* Rotation)))
   yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
 })
 

@@ -1,8 +1,8 @@
 /**
- * `node runtime/main.ts [check | schema | openapi | login] [--config <file>]`: start the service, only check its
- * config, write the config's JSON schema, print the OpenAPI document, or print a link that signs somebody in to the
- * dashboard of the running service. Exit codes: 0 stopped by a signal or done, 2 the config cannot be used, 1 anything
- * else.
+ * `node runtime/main.ts [check | schema | openapi | login | secrets] [--config <file>]`: start the service, only check
+ * its config, write the config's JSON schema, print the OpenAPI document, print a link that signs somebody in to the
+ * dashboard of the running service, or replace its master key. Exit codes: 0 stopped by a signal or done, 2 the config
+ * cannot be used, 1 anything else.
  */
 import "effect/schema/SchemaJITCompiler/enable"
 // One by one: the package as a whole loads a Redis client, 650 files.
@@ -20,38 +20,43 @@ import { monotonicMillis } from "./Clock.ts"
 import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "./Config.ts"
 import { writeJsonSchema } from "./config/JsonSchema.ts"
 import { documentOf, textOf } from "./openapi/Document.ts"
-
+import { type RotationCall, rotationCommand } from "./secrets/RotationCommand.ts"
 import { Settings } from "./Settings.ts"
 import { StoreGuard } from "./Store.ts"
 import * as Logs from "./telemetry/Logs.ts"
 
 const defaultConfig = "config/devnet.jsonc"
 
-const usage = `usage: node runtime/main.ts [check | schema | openapi | login] [--config <file>]
+const usage = `usage: node runtime/main.ts [check | schema | openapi | login | secrets] [--config <file>]
 
   (no command)   start the service
   check          read and check the config, start nothing
   schema         write config/schema.json for editors, with the options of every built-in plugin
   openapi        print the OpenAPI document of what the config serves
   login          print a link that signs in to the dashboard of the running service, once, within 10 minutes
+  secrets status print which master keys the running service needs, and how many values are sealed under older ones
+  secrets rotate seal them anew under the first key of secrets.master
 
   --config       the config file, default ${defaultConfig}
   --merchant     of login: the merchant's number, default 1
-  --member       of login: a member's id or e-mail address, default the merchant's first owner`
+  --member       of login: a member's id or e-mail address, default the merchant's first owner
+  --finish       of secrets rotate: then retire the older keys, so that they can be removed from secrets.master
+  --compromised  with --finish: others know an older key, so refuse sessions and receipt links that it signed`
 
 /** Milliseconds after which a stop that hangs is given up: the 10 s that it may take, and as long again. */
 const stopTimeoutMillis = 20_000
 
 interface Command {
-  readonly name: "start" | "check" | "schema" | "openapi" | "login" | "help"
+  readonly name: "start" | "check" | "schema" | "openapi" | "login" | "secrets" | "help"
   readonly file: string
   readonly login: LoginRequest
+  readonly rotation: RotationCall
 }
 
 /** The first owner of the merchant that a first start makes. */
 const demoMerchant: LoginRequest = { merchantId: 1, member: undefined }
 
-const commands = ["check", "schema", "openapi", "login", "help"] as const
+const commands = ["check", "schema", "openapi", "login", "secrets", "help"] as const
 
 /** The words of the flags that take one, and what is left. */
 const readFlags = (words: ReadonlyArray<string>) => {
@@ -70,6 +75,17 @@ const readFlags = (words: ReadonlyArray<string>) => {
   return { values, rest }
 }
 
+/** What follows `secrets`, or what is wrong with it. */
+const parseRotation = ([action, ...flags]: ReadonlyArray<string>): RotationCall | string => {
+  if (action === "status" && flags.length === 0) return { action }
+  const unknown = flags.find((flag) => flag !== "--finish" && flag !== "--compromised")
+  if (action !== "rotate" || unknown !== undefined) return "write secrets status, or secrets rotate [--finish]"
+  const isCompromised = flags.includes("--compromised")
+  const finish = flags.includes("--finish")
+  if (isCompromised && !finish) return "--compromised is of secrets rotate --finish"
+  return { action, finish, isCompromised }
+}
+
 /** The command line, or what is wrong with it. */
 const parse = (commandArguments: ReadonlyArray<string>): Command | string => {
   const [first, ...rest] = commandArguments
@@ -80,11 +96,16 @@ const parse = (commandArguments: ReadonlyArray<string>): Command | string => {
   const file = values.get("config") ?? defaultConfig
   const login = { merchantId: Number.parseInt(merchant, 10), member: values.get("member") }
   const [other] = others
-  if (other === "--help" || other === "-h") return { name: "help", file, login }
+  const rotation: RotationCall = { action: "status" }
+  if (others.includes("--help") || others.includes("-h")) return { name: "help", file, login, rotation }
+  if (named === "secrets" && values.size === Number(values.has("config"))) {
+    const given = parseRotation(others)
+    return typeof given === "string" ? given : { name: named, file, login, rotation: given }
+  }
   if (other !== undefined) return `cannot read "${other}"`
   if (!isLogin && (values.has("merchant") || values.has("member"))) return "--merchant and --member are of login"
   if (!/^[1-9]\d{0,8}$/.test(merchant)) return `--merchant takes a merchant's number, not "${merchant}"`
-  return { name: named ?? "start", file, login }
+  return { name: named ?? "start", file, login, rotation }
 }
 
 /** The pages that the plugins name, by label. */
@@ -122,6 +143,12 @@ const makeLink = (config: LoadedConfig, request: LoginRequest, internalUrl?: str
   Effect.flatMap(
     resolveSettings(config, "none"),
     (settings) => Effect.provideService(loginLink(request, internalUrl), Settings, settings)
+  )
+
+const rotate = (config: LoadedConfig, call: RotationCall) =>
+  Effect.flatMap(
+    resolveSettings(config, "none"),
+    (settings) => Effect.provideService(rotationCommand(call), Settings, settings)
   )
 
 /**
@@ -212,6 +239,7 @@ const run = (command: Command) =>
     if (command.name === "check") return yield* Console.log(`${command.file} is fine`)
     if (command.name === "openapi") return yield* Console.log(yield* printDocument(config))
     if (command.name === "login") return yield* Console.log(yield* makeLink(config, command.login))
+    if (command.name === "secrets") return yield* Console.log(yield* rotate(config, command.rotation))
     return yield* start(config)
   })
 

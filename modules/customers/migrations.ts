@@ -2,8 +2,14 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
+import type { SealedColumn } from "../../runtime/Secrets.ts"
 
 export const tables: ReadonlyArray<string> = ["customer_erasures"]
+
+/** What a rotation of the master key seals anew. */
+export const sealedColumns: ReadonlyArray<SealedColumn> = [
+  { table: "customer_erasures", column: "sealed_customer_id", label: "personal" }
+]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {

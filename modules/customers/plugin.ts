@@ -4,7 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { CustomersApi } from "./api.ts"
 import { handlers } from "./handlers.ts"
-import { migrations, tables } from "./migrations.ts"
+import { migrations, sealedColumns, tables } from "./migrations.ts"
 import { Erasures } from "./service.ts"
 
 export const plugin = Plugin.make({
@@ -13,5 +13,6 @@ export const plugin = Plugin.make({
   http: CustomersApi,
   migrations,
   tables,
+  sealedColumns,
   layer: () => HttpApiBuilder.layer(CustomersApi).pipe(Layer.provide(handlers), Layer.provide(Erasures.layer))
 })

@@ -2,9 +2,15 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Migrations } from "../../runtime/Plugin.ts"
+import type { SealedColumn } from "../../runtime/Secrets.ts"
 
 /** Tables whose rows are committed. Commits only add messages; their sender changes rows beside the versions. */
 export const tables: ReadonlyArray<string> = ["mail_messages"]
+
+/** What a rotation of the master key seals anew. */
+export const sealedColumns: ReadonlyArray<SealedColumn> = [
+  { table: "mail_messages", column: "sealed_content", label: "mail" }
+]
 
 export const migrations: Migrations = {
   "0001_initial": Effect.gen(function*() {

@@ -3,7 +3,7 @@ import { Effect, Layer } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { countPruned, inBatches, initializePruned, runPeriodically } from "../../runtime/Retention.ts"
-import { migrations, tables } from "./migrations.ts"
+import { migrations, sealedColumns, tables } from "./migrations.ts"
 import { makeRepo, pruneBatch } from "./repo.ts"
 import { keptSeconds } from "./rules.ts"
 import { Mails } from "./service.ts"
@@ -24,6 +24,7 @@ export const plugin = Plugin.make({
   slot: "modules",
   migrations,
   tables,
+  sealedColumns,
   layer: () =>
     Layer.mergeAll(Layer.effectDiscard(registerPersonalRecords), Layer.effectDiscard(pruneRegularly)).pipe(
       Layer.provideMerge(Mails.layer)

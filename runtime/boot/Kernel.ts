@@ -34,13 +34,16 @@ import * as PublicWeb from "../PublicWeb.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Screening from "../Screening.ts"
 import * as Secrets from "../Secrets.ts"
+import { loadCarriedKeys } from "../secrets/CarriedKeys.ts"
+import * as KeyUses from "../secrets/KeyUses.ts"
 import { checkMaster } from "../secrets/MasterCheck.ts"
+import * as Rotation from "../secrets/Rotation.ts"
 import { Settings } from "../Settings.ts"
 import * as SignIns from "../SignIns.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
-import { runtimeMigrations, runtimeTables } from "../Tables.ts"
+import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
 import * as PaymentLog from "../telemetry/PaymentLog.ts"
@@ -67,8 +70,9 @@ export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi
  */
 const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
   Layer.effectDiscard(Effect.gen(function*() {
-    // The first process did before it started this one.
-    if (role !== "http") {
+    // The first process migrated before it started this one.
+    if (role === "http") yield* loadCarriedKeys
+    else {
       yield* migrate("runtime", runtimeMigrations)
       yield* checkMaster
       yield* Effect.forEach(plugins, (plugin) => migrate(plugin.name, plugin.migrations ?? {}), { discard: true })
@@ -97,6 +101,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
+  const sealedColumns = [...runtimeSealedColumns, ...plugins.flatMap((plugin) => plugin.sealedColumns ?? [])]
   const platform = Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     HttpClient.layer,
@@ -105,7 +110,8 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )
-  const state = migrations(plugins, role).pipe(
+  const state = Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
+    Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
     Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
     Layer.provideMerge(Secrets.layer),

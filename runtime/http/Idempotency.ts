@@ -89,6 +89,8 @@ interface KeyedCall {
   readonly key: string
   /** Where its reply is stored: the `scope` of `ReplySlot` in `Replies.ts`. */
   readonly replyScope: string
+  /** Where it is stored if another master key was the newest then; none where the scope does not depend on a key. */
+  readonly otherScopes: ReadonlyArray<string>
   readonly fingerprint: string
 }
 
@@ -116,9 +118,13 @@ const make = Effect.gen(function*() {
   const secrets = yield* Secrets
   const context = { secrets, renderers: yield* ReplyRenderers }
   const find = yield* makeFind
-  const hashUnder = hmacUnder(secrets.keys("personal")[0].key)
-  /** The path as it is, and not as {@link boundPath} gives it: in a person's name upper case is not lower case. */
-  const hiddenPath = (url: string): string => `personal:${hashUnder(url.split("?")[0]!, "utf8")}`
+  const hashes = secrets.keys("personal").map(({ key }) => hmacUnder(key))
+  /**
+   * The path as it is, and not as {@link boundPath} gives it: in a person's name upper case is not lower case. Hashed
+   * under each key, the newest first.
+   */
+  const hiddenPaths = (url: string): ReadonlyArray<string> =>
+    hashes.map((hashUnder) => `personal:${hashUnder(url.split("?")[0]!, "utf8")}`)
   const underWay = new Map<string, Deferred.Deferred<StoredReply | null>>()
   const remember = makeRecentKeys()
 
@@ -176,15 +182,17 @@ const make = Effect.gen(function*() {
   }
 
   /** What the stored reply of a call answers, or null where none is stored. */
-  const findStoredReply = (keyed: KeyedCall) =>
-    Effect.flatMap(
-      find({
-        merchantId: keyed.principal.merchantId,
-        environment: keyed.principal.environment,
-        scope: keyed.replyScope
-      }),
-      (found) => found === null ? Effect.succeed(null) : answerStored(found, keyed)
+  const findStoredReply = (keyed: KeyedCall) => {
+    const { environment, merchantId } = keyed.principal
+    return Effect.forEach(
+      [keyed.replyScope, ...keyed.otherScopes],
+      (scope) => find({ merchantId, environment, scope }),
+      { concurrency: "unbounded" }
+    ).pipe(
+      Effect.map((rows) => rows.find((row) => row !== null)),
+      Effect.flatMap((found) => found === undefined ? Effect.succeed(null) : answerStored(found, keyed))
     )
+  }
 
   /** What a refusal comes to: it is stored where it was decided by running the handler. */
   const refusal = (keyed: KeyedCall, cause: Cause.Cause<unknown>, carried: StoredReply | undefined) => {
@@ -223,11 +231,11 @@ const make = Effect.gen(function*() {
   /**
    * The stored reply of a call is looked up before it is run. For a call that acts by one commit it is not, because the
    * commit finds it, unless the key was sent a short time ago: each repeat that only the commit finds makes the whole
-   * batch be written again.
+   * batch be written again. The commit finds no reply of another scope.
    */
   const lookUpThenRun = (act: ActOnce, keyed: KeyedCall, slot: string): Effect.Effect<Outcome, unknown> => {
     const { actsByOneCommit } = keyed.call.operation
-    if (actsByOneCommit && !remember(slot)) return run(act, keyed, true)
+    if (actsByOneCommit && keyed.otherScopes.length === 0 && !remember(slot)) return run(act, keyed, true)
     return Effect.flatMap(
       findStoredReply(keyed),
       (outcome) => outcome === null ? run(act, keyed, false) : Effect.succeed(outcome)
@@ -282,14 +290,14 @@ const make = Effect.gen(function*() {
     if (key === undefined) return Effect.fail(publicError("IDEMPOTENCY_KEY_INVALID"))
     return Effect.flatMapEager(jsonBody(request), (body) => {
       const fingerprint = fingerprintOf(body, principal)
-      const path = operation.hasPersonalPath ? hiddenPath(request.url) : boundPath(request.url)
+      const paths = operation.hasPersonalPath ? hiddenPaths(request.url) : [boundPath(request.url)]
       // No part has a space in it, so no two scopes are the same text.
       const owner = operation.hasPrivateReplies ? ` ${principal.credential}` : ""
-      const replyScope = `${request.method} ${path} ${key}${owner}`
+      const [replyScope, ...otherScopes] = paths.map((path) => `${request.method} ${path} ${key}${owner}`)
       return Effect.clockWith((clock) =>
         runOrAwaitFirst(
           act,
-          { call, principal, key, replyScope, fingerprint },
+          { call, principal, key, replyScope: replyScope!, otherScopes, fingerprint },
           clock.currentTimeMillisUnsafe() + waitMillis
         )
       )

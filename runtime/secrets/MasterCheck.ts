@@ -1,11 +1,13 @@
 /**
- * The database remembers which master key it was last used with, by a value from which the key cannot be found. With
- * another key every API key and webhook secret would be unusable, so the service refuses to start.
+ * The database remembers which master keys it was used with, by values from which the keys cannot be found, and which
+ * of them it still needs. Without one of those API keys or webhook secrets would be unusable, so the service refuses to
+ * start.
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type CheckValue, MasterKeys, Secrets, SecretsError } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
+import { loadCarriedKeys } from "./CarriedKeys.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 
 /** How many of the newest sealed values of each kind are tried when the database remembers no key yet. */
@@ -21,12 +23,14 @@ export interface RememberedKey {
   readonly keptIn: string
   /** `YYYY-MM-DD`, UTC. */
   readonly since: string
+  /** `YYYY-MM-DD`, UTC: nothing needs the key since then. Null: it is needed. */
+  readonly retired: string | null
 }
 
 /** What the database shows about the keys it was used with. */
 export interface Evidence {
-  /** The key it was last used with; undefined where none is remembered yet. */
-  readonly last: RememberedKey | undefined
+  /** The keys it was used with, the last one last; a key may be there twice. Empty: none is remembered yet. */
+  readonly keys: ReadonlyArray<RememberedKey>
   /**
    * Whether a given key opens the sealed values; `none`: there are none, or a key is remembered and they were not read.
    */
@@ -53,31 +57,56 @@ export const fingerprintOf = (value: CheckValue): string => value.slice(0, finge
 const consequence = "Without it no API key, session or webhook secret in this database works; invoices, payments and "
   + "events stay readable."
 
+/** What a start changes about what the database remembers. */
+export interface KeyDecision {
+  /** Whether the newest given key is to be remembered as the last one. */
+  readonly remember: boolean
+  /** Keys that the operator has given up just now. */
+  readonly givenUp: ReadonlyArray<CheckValue>
+}
+
+const rotateCommand = "`secrets rotate --finish`"
+
+/** Why a key that is still needed is missed, and what to do. */
+const missingKeyReason = (missing: RememberedKey, isLast: boolean, givenKeys: GivenKeys): string => {
+  const name = fingerprintOf(missing.value)
+  const finding = givenKeys.isFileAbsent ? "is missing" : `gives ${givenKeys.values.map(fingerprintOf).join(", ")}`
+  const belongs = `this database belongs to the master key ${name}, in use since ${missing.since} from `
+    + `${missing.keptIn}, and ${givenKeys.keptIn} ${finding}.`
+  const unfinished = isLast
+    ? ""
+    : ` It was replaced, but the rotation is not finished: ${rotateCommand} says when this key can be removed.`
+  return `${belongs}${unfinished} ${restoreAdvice(givenKeys, `the key ${name}`)} `
+    + `${consequence} ${giveUpAdvice(givenKeys, name)}`
+}
+
 /**
- * Whether the newest given key is to be remembered as the last one, or why the service must not start. Pure.
+ * What is to be remembered of the given keys, or why the service must not start. Pure.
  *
- * The last key must be among the given ones, at any place: a key is replaced by putting the new one before it.
+ * Every key that is not retired must be among the given ones, at any place: a key is replaced by putting the new one
+ * before it. A retired one must not come first again.
  */
-export const checkKeys = (
-  { last, sealedValues }: Evidence,
-  givenKeys: GivenKeys
-): { readonly remember: boolean } | string => {
+export const checkKeys = ({ keys, sealedValues }: Evidence, givenKeys: GivenKeys): KeyDecision | string => {
   const newest = givenKeys.values[0]!
+  const last = keys.at(-1)
   if (last === undefined) {
-    if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) return { remember: true }
+    if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) return { remember: true, givenUp: [] }
     const finding = givenKeys.isFileAbsent
       ? `${givenKeys.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
       : `no key of ${givenKeys.keptIn} opens the sealed values in this database: they were made with another master key. `
     return finding
       + `${restoreAdvice(givenKeys, "the key it was made with")} ${consequence} ${giveUpAdvice(givenKeys, "unknown")}`
   }
-  if (givenKeys.values.includes(last.value)) return { remember: newest !== last.value }
-  const name = fingerprintOf(last.value)
-  if (givenKeys.lostKeys.includes(name)) return { remember: true }
-  const finding = givenKeys.isFileAbsent ? "is missing" : `gives ${givenKeys.values.map(fingerprintOf).join(", ")}`
-  return `this database belongs to the master key ${name}, in use since ${last.since} from ${last.keptIn}, and `
-    + `${givenKeys.keptIn} ${finding}. ${restoreAdvice(givenKeys, `the key ${name}`)} `
-    + `${consequence} ${giveUpAdvice(givenKeys, name)}`
+  const needed = keys.filter(({ retired }) => retired === null)
+  const absent = needed.filter(({ value }) => !givenKeys.values.includes(value))
+  const missing = absent.findLast(({ value }) => !givenKeys.lostKeys.includes(fingerprintOf(value)))
+  if (missing !== undefined) return missingKeyReason(missing, missing.value === last.value, givenKeys)
+  const former = needed.some(({ value }) => value === newest) ? undefined : keys.find(({ value }) => value === newest)
+  if (former !== undefined) {
+    return `the master key ${fingerprintOf(newest)} was retired on ${former.retired}, and ${givenKeys.keptIn} gives it `
+      + `first. Put ${fingerprintOf(last.value)} first again, or a new key: openssl rand -hex 32.`
+  }
+  return { remember: newest !== last.value, givenUp: [...new Set(absent.map(({ value }) => value))] }
 }
 
 const restoreAdvice = ({ isFile, keptIn }: GivenKeys, key: string) =>
@@ -90,6 +119,31 @@ const giveUpAdvice = ({ isFile }: GivenKeys, name: string) =>
     ? "If it is lost, set data.directory and the database to new, empty ones."
     : `If it is lost for good, set secrets.lostKeys to ["${name}"], start, and make new API keys and webhook secrets.`
 
+/** The keys that the database was used with, the last one last. */
+export const rememberedKeys = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  return yield* sql<RememberedKey>`
+    select check_value as value, kept_in as "keptIn", to_char(adopted_at at time zone 'UTC', 'YYYY-MM-DD') as since,
+      to_char(retired_at at time zone 'UTC', 'YYYY-MM-DD') as retired
+    from master_keys order by place`
+})
+
+/** From now on nothing needs these keys. */
+export const retireKeys = Effect.fnUntraced(function*(values: ReadonlyArray<CheckValue>) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`update master_keys set retired_at = now()
+    where retired_at is null and check_value = any (${[...values]}::text[])`
+})
+
+/** One transaction under the lock by which starts and the end of a rotation come one after the other. */
+export const underMasterLock = <A, E, R>(work: Effect.Effect<A, E, R>) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    return yield* sql.withTransaction(
+      Effect.andThen(sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`, work)
+    )
+  })
+
 /** The newest sealed values of webhook endpoints and stored replies. */
 const sealedSamples = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
@@ -101,8 +155,8 @@ const sealedSamples = Effect.gen(function*() {
 })
 
 /**
- * Checks the keys against the database and remembers the newest, in one transaction under a lock. Fails when the
- * database belongs to another master key. Needs the runtime's tables.
+ * Checks the keys against the database, remembers the newest and adds the carried ones, in one transaction under a
+ * lock. Fails when the database needs a master key that is not given. Needs the runtime's tables.
  */
 export const checkMaster: Effect.Effect<
   void,
@@ -118,27 +172,26 @@ export const checkMaster: Effect.Effect<
     isFileAbsent: keys.keepDraft !== undefined,
     lostKeys: setting?.lostKeys ?? []
   }
-  yield* sql.withTransaction(Effect.gen(function*() {
-    // When two instances start at once on an empty database, the second must have the first one's key.
-    yield* sql`select pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.masterKey})`
-    const [last] = yield* sql<RememberedKey>`
-      select check_value as value, kept_in as "keptIn", to_char(adopted_at at time zone 'UTC', 'YYYY-MM-DD') as since
-      from master_keys order by place desc limit 1`
-    const samples = last === undefined ? yield* sealedSamples : []
+  // When two instances start at once on an empty database, the second must have the first one's key.
+  yield* underMasterLock(Effect.gen(function*() {
+    const remembered = yield* rememberedKeys
+    const samples = remembered.length === 0 ? yield* sealedSamples : []
     const opens = samples.some(({ label, sealed }) => secrets.open(label, sealed) !== undefined)
     const result = checkKeys(
-      { last, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" },
+      { keys: remembered, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" },
       givenKeys
     )
     if (typeof result === "string") {
       const summary = givenKeys.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
       return yield* new SecretsError({ reason: `${summary}: ${result}` })
     }
+    yield* loadCarriedKeys
     // The file before the row: a database must never belong to a key that is kept nowhere.
     if (keys.keepDraft !== undefined) yield* keys.keepDraft
     if (result.remember) {
       yield* sql`insert into master_keys (place, check_value, kept_in)
         select coalesce(max(place), 0) + 1, ${givenKeys.values[0]!}, ${givenKeys.keptIn} from master_keys`
     }
+    if (result.givenUp.length > 0) yield* retireKeys(result.givenUp)
   }))
 })

@@ -117,7 +117,28 @@ CREATE TABLE master_keys (
   place integer PRIMARY KEY,
   check_value text NOT NULL,
   kept_in text NOT NULL,
-  adopted_at timestamptz NOT NULL DEFAULT now()
+  adopted_at timestamptz NOT NULL DEFAULT now(),
+  -- Since then nothing needs this key: it was replaced and the rotation is finished, or it was given up as lost.
+  retired_at timestamptz
+);
+
+-- Keys derived from retired master keys, by which what was hashed or signed with them is still checked: one for each
+-- label and id of a key. Sealed under the newest master key.
+CREATE TABLE carried_keys (
+  label text NOT NULL,
+  key_id smallint NOT NULL,
+  sealed_key text NOT NULL,
+  -- What the key signed has ended by then; null: it checks for as long as the database lives.
+  ends_at timestamptz,
+  PRIMARY KEY (label, key_id)
+);
+
+-- Which master key each running process makes new values with: a key is not retired while one of them makes values
+-- with it.
+CREATE TABLE master_key_uses (
+  process_id text PRIMARY KEY,
+  check_value text NOT NULL,
+  seen_at timestamptz NOT NULL DEFAULT now()
 );
 
 -- Written by the health check only, while what was written last was not stored. Uncompressed, because the check is

@@ -1,15 +1,15 @@
 import { assert, describe, it as test, layer } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { canonicalJson, sha256 } from "../../../runtime/http/CanonicalJson.ts"
 import { readKey } from "../../../runtime/http/Idempotency.ts"
 import { boundPath } from "../../../runtime/http/Paths.ts"
 import { pruneOnce } from "../../../runtime/http/Replies.ts"
-import { Secrets } from "../../../runtime/Secrets.ts"
+import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
-import { type Answer, Api, apiLayer, kernel } from "../../support/Api.ts"
-import { databaseLayer } from "../../support/Database.ts"
+import { type Answer, Api, apiLayer, kernel, settingsLayer } from "../../support/Api.ts"
+import { connect, databaseLayer, migratedDatabase } from "../../support/Database.ts"
 import { runs, things, ThingsApi, thingsLayer } from "./ThingsPlugin.ts"
 
 const served = apiLayer([ThingsApi], thingsLayer, kernel([things]))
@@ -261,4 +261,30 @@ layer(databaseLayer)("stored replies", (it) => {
       assert.strictEqual(yield* Fiber.join(pruning), 1_500)
       assert.strictEqual((yield* sql`SELECT 1 FROM idempotency`).length, 2)
     }))
+})
+
+describe("a repeat after the master key was replaced", () => {
+  test.live("is found also where the place of the reply depends on the key, by instances old and new", () =>
+    Effect.gen(function*() {
+      const database = Layer.fresh(connect(yield* migratedDatabase))
+      const under = Effect.fnUntraced(function*(...fills: ReadonlyArray<number>) {
+        const [newest, ...older] = fills.map((fill) => Buffer.alloc(32, fill))
+        const secrets = Layer.effect(Secrets, Effect.orDie(fromMasters([newest!, ...older])))
+        const api = apiLayer([ThingsApi], thingsLayer, kernel([things], settingsLayer(), database, secrets))
+        const context = yield* Layer.build(Layer.fresh(api as Layer.Layer<Api>))
+        return Context.get(context, Api).call
+      })
+      const before = yield* under(1, 2)
+      const after = yield* under(2, 1)
+      const send = (call: typeof before, key: string, id = key) =>
+        call(`/api/v1/person-things/${id}`, { method: "POST", headers: headers(key) })
+      const [[first, second, third], ran] = yield* countingRuns(
+        Effect.all([send(before, "p1"), send(after, "p1"), send(before, "p1")])
+      )
+      assert.strictEqual(ran, 1)
+      assert.deepStrictEqual([second.text, third.text], [first.text, first.text])
+      const [[fourth, fifth], ranAgain] = yield* countingRuns(Effect.all([send(after, "p2"), send(before, "p2")]))
+      assert.strictEqual(ranAgain, 1)
+      assert.strictEqual(fifth.text, fourth.text)
+    }).pipe(Effect.scoped))
 })

@@ -4,6 +4,7 @@ import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/h
 import { SqlClient } from "effect/sql"
 import { Commit, dieOnReplay } from "../../../runtime/Commit.ts"
 import {
+  ActsByOneCommit,
   AddressLimitOf,
   Anonymous,
   AnyOrigin,
@@ -16,6 +17,7 @@ import {
   Idempotent,
   jsonText,
   MerchantAuth,
+  PersonalPath,
   RequestInfo,
   WrappedErrors
 } from "../../../runtime/Http.ts"
@@ -67,6 +69,21 @@ class FlatGroup extends HttpApiGroup.make("flat-things")
   .prefix("/api/v1/flat-things")
 {}
 
+/** Whose paths name a person. */
+class PersonGroup extends HttpApiGroup.make("person-things")
+  .add(
+    HttpApiEndpoint.post("create", "/:id", {
+      params: { id: Schema.String },
+      success: Thing,
+      error: errors("wrapped", ...errorCodes)
+    }).middleware(IdempotencyRequired).annotate(ActsByOneCommit, true)
+  )
+  .middleware(MerchantAuth)
+  .middleware(WrappedErrors)
+  .prefix("/api/v1/person-things")
+  .annotate(PersonalPath, true)
+{}
+
 class OpenGroup extends HttpApiGroup.make("open-things")
   .add(HttpApiEndpoint.get("get", "/", { success: Thing }).annotate(AddressLimitOf, "nonce"))
   .middleware(Anonymous)
@@ -75,7 +92,9 @@ class OpenGroup extends HttpApiGroup.make("open-things")
   .annotate(AnyOrigin, true)
 {}
 
-export class ThingsApi extends HttpApi.make("things-api").add(ThingsGroup).add(FlatGroup).add(OpenGroup) {}
+export class ThingsApi
+  extends HttpApi.make("things-api").add(ThingsGroup).add(FlatGroup).add(PersonGroup).add(OpenGroup)
+{}
 
 /** How often handlers ran, and a gate that holds them while it is closed. */
 export const runs = { count: 0, gate: Effect.void as Effect.Effect<void> }
@@ -134,6 +153,11 @@ const handlers = Layer.mergeAll(
         Effect.succeed(payload))
       .handle("create", ({ payload }) => create(payload.id) as never)
       .handle("act", ({ params }) => end(params.ending))),
+  Operations.group(
+    ThingsApi,
+    "person-things",
+    (group) => group.handle("create", ({ params }) => create(params.id) as never)
+  ),
   Operations.group(ThingsApi, "flat-things", (group) =>
     group
       .handle("fail", ({ params }) => fail(params.code))

@@ -10,6 +10,7 @@ import { Rpc, RpcGroup, RpcSchema } from "effect/rpc"
 import { globSync } from "node:fs"
 import { listen } from "../../../runtime/boot/Listener.ts"
 import { ChainsRpc } from "../../../runtime/chains/ChainsRpc.ts"
+import { SecretsRpc } from "../../../runtime/secrets/SecretsRpc.ts"
 import { Rpc as Registry } from "../../../runtime/Rpc.ts"
 import * as Server from "../../../runtime/rpc/Server.ts"
 import { PublicError } from "../../../schemas/Errors.ts"
@@ -100,7 +101,7 @@ it("every call that takes a payload can answer such an error", async () => {
   const exported = await Promise.all(
     globSync("*/rpc.ts", { cwd: modules.pathname }).map((path) => import(new URL(path, modules).href))
   )
-  const groups = [ChainsRpc, ...exported.flatMap((module) => Object.values<any>(module))].filter((each) =>
+  const groups = [ChainsRpc, SecretsRpc, ...exported.flatMap((module) => Object.values<any>(module))].filter((each) =>
     each?.requests instanceof Map
   )
   const rpcs = groups.flatMap(({ requests }): ReadonlyArray<Rpc.AnyWithProps> => [...requests.values()])

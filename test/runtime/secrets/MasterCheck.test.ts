@@ -205,7 +205,7 @@ describe("a master key", () => {
   )
 
   promise(
-    "is replaced by putting the new one first, and from then on the old one alone is refused",
+    "is replaced by putting the new one first; from then on neither starts alone while the old one is not retired",
     Effect.gen(function*() {
       const database = yield* freshDatabase
       const said: Array<string> = []
@@ -220,10 +220,16 @@ describe("a master key", () => {
         "started",
         "started",
         "refused",
+        "refused",
         "started",
-        "started",
-        "started"
+        "refused"
       ])
+      const missing = refusalOf(yield* start(database, { master: [key(2)] }))
+      assert.include(missing, `belongs to the master key ${nameOf(1)}`)
+      const wrong = refusalOf(yield* start(database, { master: [key(1), key(3)] }))
+      assert.include(wrong, `belongs to the master key ${nameOf(2)}, in use since 20`)
+      assert.include(wrong, `secrets.master gives ${nameOf(1)}, ${nameOf(3)}.`)
+      assert.include(wrong, "the rotation is not finished: `secrets rotate --finish` says when this key can be removed")
     })
   )
 

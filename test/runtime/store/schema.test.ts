@@ -36,11 +36,4 @@ describe("the schema", () => {
         assert.strictEqual(from.split("\n-- modules/")[0], text, `${owner} differs. If that is meant: ${writeIt}`)
       }
     }))
-
-  it.effect("has one migration per owner, because no version of the service was released yet", () =>
-    Effect.gen(function*() {
-      for (const { migrations, name } of yield* Effect.promise(allMigrations)) {
-        assert.deepStrictEqual(Object.keys(migrations), ["0001_initial"], name)
-      }
-    }))
 })
