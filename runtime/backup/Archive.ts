@@ -3,8 +3,8 @@
  * it, too: `age --decrypt -i key.txt <file> | zstd -d | tar -x`. Everything streams, so memory does not grow with it.
  */
 import { Decrypter, Encrypter } from "age-encryption"
-import { createReadStream, createWriteStream } from "node:fs"
-import { open, rename, rm } from "node:fs/promises"
+import { createReadStream, createWriteStream, existsSync } from "node:fs"
+import { link, open, rm } from "node:fs/promises"
 import { dirname } from "node:path"
 import { PassThrough, Readable } from "node:stream"
 import { pipeline } from "node:stream/promises"
@@ -72,6 +72,7 @@ export const writeArchive = async (
   source.once("error", (cause) => compressed.destroy(cause))
   let isOurs = false
   try {
+    if (existsSync(target)) throw Object.assign(new Error(`${target} exists`), { code: "EEXIST" })
     const file = createWriteStream(draft, { flags: "wx", mode: 0o600 })
     file.once("open", () => isOurs = true)
     const encrypted = nodeStreamOf(await encrypter.encrypt(webStreamOf(compressed)))
@@ -82,7 +83,9 @@ export const writeArchive = async (
     // The first that fails is the reason; the other one ends by it.
     await Promise.all([filled, pipeline(encrypted, file)])
     await syncPath(draft)
-    await rename(draft, target)
+    // Not renamed: that would replace an older backup of the same name.
+    await link(draft, target)
+    await rm(draft)
     await syncPath(dirname(target))
   } catch (cause) {
     if (isOurs) await rm(draft, { force: true })
