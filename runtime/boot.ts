@@ -17,6 +17,7 @@ import {
   maximumRpcBytes,
   printHost
 } from "./boot/Listener.ts"
+import { declareRestored } from "./backup/Declaration.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { BackgroundWork } from "./BackgroundWork.ts"
 import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
@@ -159,6 +160,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
       yield* serveOwnCalls
       yield* checkDeclaredCalls(plugins)
       yield* (yield* BackgroundWork).begin
+      if (role !== "http") yield* declareRestored
       const processes = MutableRef.make<HttpProcesses | null>(null)
       const { onServing, ...operations } = yield* operationsOf(role, processes)
       yield* OpsRoutes.mount(

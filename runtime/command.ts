@@ -33,6 +33,7 @@ const usage = `usage: node runtime/main.ts [check | schema | openapi | login | s
   check          read and check the config, start nothing
   schema         write config/schema.json for editors, with the options of every built-in plugin
   openapi        print the OpenAPI document of what the config serves
+  backup, restore   write the embedded database to a file, and put it back: \`backup\` and \`restore\` alone tell more
   login          print a link that signs in to the dashboard of the running service, once, within 10 minutes
   secrets status print which master keys the running service needs, and how many values are sealed under older ones
   secrets rotate seal them anew under the first key of secrets.master
@@ -264,14 +265,26 @@ const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
   return reason instanceof ConfigInvalid ? exitCodeConfig : 1
 }
 
+const [firstWord, ...restOfWords] = process.argv.slice(2)
+
+/** Loaded when it is asked for: the start needs none of it. */
+const backup = (name: "backup" | "restore") =>
+  Effect.flatMap(
+    Effect.promise(() => import("./boot/BackupCommand.ts")),
+    ({ runBackupCommand }) => runBackupCommand(name, restOfWords)
+  ).pipe(Effect.provide(Logs.quietLayer), Effect.tapCause(report))
+
 const command = parse(process.argv.slice(2))
 
-const program = typeof command === "string"
+const serviceProgram = typeof command === "string"
   ? Effect.andThen(
     Console.error(`${command}\n\n${usage}`),
     Effect.fail(new ConfigInvalid({ report: command, count: 1 }))
   )
   : Effect.tapCause(run(command), report)
+
+const program: Effect.Effect<void, unknown, NodeServices.NodeServices> =
+  firstWord === "backup" || firstWord === "restore" ? backup(firstWord) : serviceProgram
 
 const giveUp = () => {
   process.stderr.write(

@@ -11,9 +11,10 @@ import { PgConnection } from "@effect/sql-pg"
 import type { PgClient } from "@effect/sql-pg"
 import { Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Schema, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
+import { existsSync } from "node:fs"
 import { dirname } from "node:path"
 import type { Environment } from "../../schemas/Network.ts"
-import { ensureCluster, findSocketPaths, locate, role } from "./embedded/Cluster.ts"
+import { ensureBackupRole, ensureCluster, findSocketPaths, locate, role } from "./embedded/Cluster.ts"
 import type { Cluster, SocketPaths } from "./embedded/Cluster.ts"
 import { ensureServer, stopServer } from "./embedded/Server.ts"
 import { advisoryLock, lockSpace } from "./Locks.ts"
@@ -165,6 +166,67 @@ const openStore = Effect.fnUntraced(function*(
   )
   return { sockets: first.server.sockets, guard: StoreGuard.of({ awaitLoss: Deferred.await(loss) }) }
 })
+
+/** A server for a short work beside the service, or without it. */
+export interface UsedServer {
+  /** Directory of its socket. */
+  readonly sockets: string
+  /** Major version. */
+  readonly postgres: string
+  /** Check value of the master key that the database belongs to; null: it remembers none. */
+  readonly masterKey: string | null
+}
+
+const readMasterKey = Effect.fnUntraced(function*(sockets: string) {
+  const connection = yield* PgConnection.make({
+    host: sockets,
+    username: role,
+    database: role,
+    applicationName: "tillwire backup"
+  })
+  const found = yield* connection.query("select to_regclass('master_keys') is not null as is_there", [])
+  if (found.rows[0]?.["is_there"] !== true) return null
+  const last = yield* connection.query("select check_value from master_keys order by place desc limit 1", [])
+  return String(last.rows[0]?.["check_value"] ?? "") || null
+})
+
+/**
+ * The server of an existing cluster: the running service's, or one that is started and held as the service would until
+ * the scope closes. Fails where there is no cluster, and does not make one.
+ */
+export const useServer = Effect.fnUntraced(function*(
+  dataDirectory: string
+): Effect.fn.Return<UsedServer, StoreError, Scope.Scope> {
+  const cluster = yield* locate(dataDirectory)
+  if (!existsSync(cluster.directory)) {
+    return yield* new StoreError({
+      what: `There is no embedded database in ${dataDirectory}.`,
+      hint: "Name the config of the service by --config. A database of its own (\"use\": \"postgres\") is backed up by "
+        + "PostgreSQL's own tools: see the guide Backup."
+    })
+  }
+  yield* ensureCluster(cluster)
+  yield* ensureBackupRole(cluster)
+  const paths = yield* findSocketPaths(cluster)
+  const held = yield* Effect.result(hold(cluster, paths))
+  const sockets = held._tag === "Success"
+    ? held.success.server.sockets
+    // The running service holds it: its server is used as it is.
+    : (yield* ensureServer(cluster, paths)).sockets
+  const masterKey = yield* Effect.mapError(
+    Effect.scoped(readMasterKey(sockets)),
+    (cause) => unreachableError(cluster, 0, cause)
+  )
+  return { sockets, postgres: cluster.binaries.major, masterKey }
+})
+
+/** Whether a server recovers on a cluster that was copied: starts one, asks it, and stops it. */
+export const checkRecovery = (cluster: Cluster): Effect.Effect<void, StoreError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const paths = yield* findSocketPaths(cluster)
+    const server = yield* Effect.acquireRelease(ensureServer(cluster, paths), ({ pid }) => stopServer(pid))
+    yield* Effect.mapError(readMasterKey(server.sockets), (cause) => unreachableError(cluster, server.pid, cause))
+  }))
 
 /** A pool on the server that the first process of the service holds, for one of its other processes. */
 export const sharedLayer = (

@@ -94,3 +94,6 @@ export const layer = (telemetry: SettingsValue["telemetry"], isTerminal: boolean
     Layer.succeed(Headers.CurrentRedactedNames, secretHeaders),
     Layer.succeed(UrlParams.CurrentRedactedNames, secretQueryFields)
   )
+
+/** Logs of a short command: its output is what it prints, and only what went wrong is added to it. */
+export const quietLayer: Layer.Layer<never> = Layer.succeed(References.MinimumLogLevel, "Error")

@@ -15,6 +15,14 @@ import { attempt, descriptorPath, giveDirectory, hasProc, openDirectory, readSma
 /** Role and database of the service: not a superuser, so a fault in our SQL cannot reach the system's files. */
 export const role = "tillwire"
 
+/** Role of backups: it reads the server's files through the server, and no table. */
+export const backupRole = "tillwire_backup"
+
+/** Makes the role of backups where a cluster lacks it, in one line, as a server of its own reads commands. */
+const createBackupRole =
+  `do $$ begin if not exists (select from pg_roles where rolname = '${backupRole}') then create role ${backupRole} `
+  + "login replication; end if; end $$\n"
+
 const unusable = "The data directory cannot be used"
 
 /** Bytes of a unix socket's path, on the strictest platform (macOS). */
@@ -148,7 +156,7 @@ const ownName = (): string | undefined => {
 }
 
 /**
- * PostgreSQL's files of who may log in, by peer authentication and only as the service's role: this service's account
+ * PostgreSQL's files of who may log in, by peer authentication and only as the service's roles: this service's account
  * and root, who can read all files anyway. `nobody`, which root may have chosen for the server, may not, because other
  * programs run as it; any other owner of the cluster may.
  */
@@ -157,8 +165,10 @@ const accessFiles = ({ runAs }: Cluster): Readonly<Record<string, string>> => {
   const names = [ownName(), accountName(0), owner === "nobody" ? undefined : owner].filter((name) => name !== undefined)
   const note = "# Written by Tillwire at each start: changes are lost.\n"
   return {
-    "pg_hba.conf": `${note}local ${role} ${role} peer map=${role}\n`,
-    "pg_ident.conf": note + [...new Set(names)].map((name) => `${role} "${name}" ${role}\n`).join("")
+    "pg_hba.conf": `${note}local ${role} ${role} peer map=${role}\n`
+      + `local replication ${backupRole} peer map=${role}\n`,
+    "pg_ident.conf": note + [...new Set(names)]
+      .flatMap((name) => [role, backupRole].map((each) => `${role} "${name}" ${each}\n`)).join("")
   }
 }
 
@@ -249,6 +259,25 @@ export const ensureCluster = Effect.fn("Embedded.ensureCluster")(
   }
 )
 
+/** Runs statements as PostgreSQL's superuser, one a line, on a cluster that no server runs on. */
+const runSingle = (
+  { binaries, runAs }: Cluster,
+  at: Pick<Cluster, "argument" | "directory">,
+  input: string
+): Effect.Effect<ProgramResult> =>
+  runProgram(
+    binaries.postgres,
+    ["--single", "-D", at.argument, "-c", "exit_on_error=on", "postgres"],
+    { cwd: at.directory, runAs, input }
+  )
+
+/**
+ * Makes the role of backups in a cluster of an earlier build. Where a server runs on it nothing happens: PostgreSQL
+ * refuses a second one.
+ */
+export const ensureBackupRole = (cluster: Cluster): Effect.Effect<void> =>
+  Effect.asVoid(runSingle(cluster, cluster, createBackupRole))
+
 const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.Return<void, StoreError> {
   const { argument, binaries, directory, log, runAs } = cluster
   const draft = yield* attempt(unusable, () => {
@@ -270,18 +299,11 @@ const createCluster = Effect.fnUntraced(function*(cluster: Cluster): Effect.fn.R
     if (initResult.code !== 0) {
       return yield* programFailed("The embedded database could not be made", initResult.stderr, log)
     }
-    const roleResult = yield* runProgram(binaries.postgres, [
-      "--single",
-      "-D",
-      at,
-      "-c",
-      "exit_on_error=on",
-      "postgres"
-    ], {
-      cwd: draft,
-      runAs,
-      input: `create role ${role} login\ncreate database ${role} owner ${role}\n`
-    })
+    const roleResult = yield* runSingle(
+      cluster,
+      { directory: draft, argument: at },
+      `create role ${role} login\ncreate database ${role} owner ${role}\n${createBackupRole}`
+    )
     if (roleResult.code !== 0) {
       return yield* programFailed("The embedded database could not be made", roleResult.stderr, log)
     }

@@ -1,0 +1,298 @@
+/** Reads a backup: to check it, or to put it where there is no database yet. */
+import { Effect, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
+import { type FileHandle, open } from "node:fs/promises"
+import { dirname, join } from "node:path"
+import { type Cluster, locate } from "../store/embedded/Cluster.ts"
+import { checkRecovery } from "../store/Embedded.ts"
+import { StoreError } from "../store/StoreError.ts"
+import { type ArchiveEntry, readArchive, syncPath } from "./Archive.ts"
+import { BackupError } from "./BackupError.ts"
+import { markRestored } from "./Declaration.ts"
+import {
+  BackupDescription,
+  backupForm,
+  compareFiles,
+  type FileFact,
+  placeOf,
+  serverFolder,
+  ServerManifest
+} from "./Description.ts"
+
+/** Bytes of a description, and of a manifest, at most. */
+const maximumDescriptionBytes = 65_536
+const maximumManifestBytes = 256 * 1024 * 1024
+
+/** The lock of the socket that the server had: in the way of the next one. */
+const socketLock = ".s.PGSQL.5432.lock"
+
+/** Where entries are written; undefined: they are only read. */
+interface Destination {
+  /** Of the server's files. */
+  readonly cluster: string
+  /** Of those beside them: the data directory. */
+  readonly beside: string
+  readonly owner: { readonly uid: number; readonly gid: number } | undefined
+}
+
+const readWhole = async ({ bytes, name, size }: ArchiveEntry, maximum: number): Promise<Buffer> => {
+  if (size > maximum) {
+    throw new BackupError({
+      what: `${name} has ${size} bytes, above ${maximum}.`,
+      hint: "This is no backup of Tillwire."
+    })
+  }
+  const parts: Array<Uint8Array> = []
+  for await (const part of bytes) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+const descriptionOf = (text: Buffer, path: string): BackupDescription => {
+  try {
+    return Schema.decodeUnknownSync(Schema.fromJsonString(BackupDescription))(text.toString("utf8"))
+  } catch {
+    throw new BackupError({ what: `${path} is no backup of Tillwire.`, hint: "Name a file that `backup` wrote." })
+  }
+}
+
+const writeFile = async (handle: FileHandle, bytes: Uint8Array): Promise<void> => {
+  for (let at = 0; at < bytes.length;) at += (await handle.write(bytes, at)).bytesWritten
+}
+
+/** Reads an entry of a file to its end, writes it to `target` where that is given, and tells what it was. */
+const copyEntry = async (
+  entry: ArchiveEntry,
+  target: string | undefined,
+  owner: Destination["owner"]
+): Promise<FileFact> => {
+  const hash = createHash("sha256")
+  const handle = target === undefined ? undefined : await open(target, "wx", 0o600)
+  let size = 0
+  try {
+    for await (const bytes of entry.bytes) {
+      hash.update(bytes)
+      size += bytes.length
+      if (handle !== undefined) await writeFile(handle, bytes)
+    }
+    if (handle !== undefined && owner !== undefined) await handle.chown(owner.uid, owner.gid)
+    await handle?.sync()
+  } finally {
+    await handle?.close()
+  }
+  return { size, checksum: hash.digest("hex") }
+}
+
+/** A file beside the database, which stays as it is where it is there. */
+const restoreBeside = async (entry: ArchiveEntry, path: string): Promise<void> => {
+  const bytes = await readWhole(entry, maximumDescriptionBytes)
+  if (existsSync(path)) {
+    if (readFileSync(path).equals(bytes)) return
+    throw new BackupError({
+      what: `${path} is there already and is not the file of the backup.`,
+      hint: "Move it away, or restore into another data.directory. Nothing was restored."
+    })
+  }
+  const handle = await open(path, "wx", 0o600)
+  try {
+    await writeFile(handle, bytes)
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** Called with the bytes of files that were read so far. */
+export type OnProgress = (bytes: number) => void
+
+/** Checks the first entry before anything is written. */
+type CheckDescription = (description: BackupDescription) => void
+
+const copyArchive = async (
+  path: string,
+  identities: ReadonlyArray<string>,
+  destination: Destination | undefined,
+  check: CheckDescription,
+  onProgress: OnProgress
+): Promise<BackupDescription> => {
+  let description: BackupDescription | undefined
+  let manifest: ServerManifest | undefined
+  const files = new Map<string, FileFact>()
+  const folders: Array<string> = []
+  let bytes = 0
+  for await (const entry of readArchive(path, identities)) {
+    if (description === undefined) {
+      description = descriptionOf(
+        entry.name === "tillwire.json" ? await readWhole(entry, maximumDescriptionBytes) : Buffer.alloc(0),
+        path
+      )
+      check(description)
+      continue
+    }
+    const place = placeOf(entry.name)
+    if (place === null) {
+      throw new BackupError({
+        what: `${path} holds a file named ${entry.name}, which does not belong into a data directory.`,
+        hint: "Do not use this file: somebody has made it by hand."
+      })
+    }
+    const target = destination === undefined
+      ? undefined
+      : join(place.folder === serverFolder ? destination.cluster : destination.beside, place.path)
+    if (place.folder !== serverFolder) {
+      if (target === undefined) await readWhole(entry, maximumDescriptionBytes)
+      else await restoreBeside(entry, target)
+    } else if (entry.isFolder || entry.name.endsWith("/")) {
+      if (target !== undefined) {
+        mkdirSync(target, { recursive: true, mode: 0o700 })
+        if (destination?.owner !== undefined) chownSync(target, destination.owner.uid, destination.owner.gid)
+        folders.push(target)
+      }
+    } else if (place.path === "backup_manifest") {
+      manifest = Schema.decodeUnknownSync(ServerManifest)(
+        (await readWhole(entry, maximumManifestBytes)).toString("utf8")
+      )
+    } else {
+      const written = place.path === socketLock ? undefined : target
+      files.set(place.path, await copyEntry(entry, written, destination?.owner))
+      bytes += entry.size
+      onProgress(bytes)
+    }
+  }
+  if (description === undefined || manifest === undefined) {
+    throw new BackupError({
+      what: `${path} is not whole.`,
+      hint: "Take an older backup: the end of this one is missing."
+    })
+  }
+  const faults = compareFiles(manifest, files)
+  if (faults.length > 0) {
+    throw new BackupError({ what: `${path} is damaged: ${faults.join("; ")}.`, hint: "Take an older backup." })
+  }
+  for (const folder of folders.toReversed()) await syncPath(folder)
+  return description
+}
+
+const failureOf = (path: string) => (cause: unknown): BackupError | StoreError => {
+  if (cause instanceof BackupError || cause instanceof StoreError) return cause
+  const { code, message } = cause as NodeJS.ErrnoException
+  return new BackupError({
+    what: `${path} was not read: ${message}.`,
+    hint: code === "ENOSPC" ? "The disk is full: free some space and run it again." : "Nothing was changed."
+  })
+}
+
+const checkForm = (path: string, major: string | undefined): CheckDescription => ({ form, postgres, version }) => {
+  if (form !== backupForm) {
+    throw new BackupError({
+      what: `${path} has form ${form}, and this build reads form ${backupForm}.`,
+      hint: `Restore it with version ${version} of the service, or a newer one.`
+    })
+  }
+  if (major !== undefined && postgres !== major) {
+    throw new BackupError({
+      what: `${path} is of PostgreSQL ${postgres}, and this build brings ${major}.`,
+      hint: `Restore it with version ${version} of the service.`
+    })
+  }
+}
+
+/** Reads a backup to its end and compares every file with what PostgreSQL said of it. Writes nothing. */
+export const verifyBackup = (
+  path: string,
+  identities: ReadonlyArray<string>,
+  onProgress: OnProgress
+): Effect.Effect<BackupDescription, BackupError | StoreError> =>
+  Effect.tryPromise({
+    try: () => copyArchive(path, identities, undefined, checkForm(path, undefined), onProgress),
+    catch: failureOf(path)
+  })
+
+/** What a restore needs to know. */
+export interface RestoreRequest {
+  readonly path: string
+  readonly identities: ReadonlyArray<string>
+  readonly dataDirectory: string
+  /** Names of the master keys of the config, newest first; null: the key is a file of the data directory. */
+  readonly masterKeys: ReadonlyArray<string> | null
+  readonly onProgress: OnProgress
+}
+
+const checkMasterKey = ({ masterKeys, path }: RestoreRequest): CheckDescription => ({ master_key: key }) => {
+  if (key === null || masterKeys === null || masterKeys.includes(key)) return
+  const name = key.slice(0, 8)
+  throw new BackupError({
+    what: `${path} belongs to the master key ${name}, and secrets.master gives ${
+      masterKeys.map((each) => each.slice(0, 8)).join(", ")
+    }.`,
+    hint: `Put the key ${name} into secrets.master, after the present one. Nothing was restored.`
+  })
+}
+
+const requireEmpty = (cluster: Cluster): Effect.Effect<void, BackupError> =>
+  existsSync(cluster.directory)
+    ? Effect.fail(
+      new BackupError({
+        what: `${cluster.directory} holds a database already.`,
+        hint: "Stop the service and move that folder away; it is never replaced. Then restore again."
+      })
+    )
+    : Effect.void
+
+/** Removes what an earlier restore that was killed has left. */
+const removeDrafts = (cluster: Cluster): void => {
+  const folder = dirname(cluster.directory)
+  for (const name of readdirSync(folder)) {
+    if (name.startsWith("postgres.restore-")) rmSync(join(folder, name), { recursive: true, force: true })
+  }
+}
+
+/**
+ * Puts a backup into a data directory that has no database, and marks it, so that the service declares the restore to
+ * its networks before it serves anybody. Whole or not at all: the database is checked, started once and stopped in a
+ * folder beside its place, and gets its name at the end. Killed at any moment, it is run again.
+ */
+export const restoreBackup = (
+  request: RestoreRequest
+): Effect.Effect<BackupDescription, BackupError | StoreError> =>
+  Effect.gen(function*() {
+    const { dataDirectory, identities, onProgress, path } = request
+    const cluster = yield* locate(dataDirectory)
+    yield* requireEmpty(cluster)
+    const draft = join(dirname(cluster.directory), `postgres.restore-${process.pid}`)
+    const { runAs: owner } = cluster
+    const check: CheckDescription = (description) => {
+      checkForm(path, cluster.binaries.major)(description)
+      checkMasterKey(request)(description)
+    }
+    const copy = Effect.tryPromise({
+      try: async () => {
+        removeDrafts(cluster)
+        mkdirSync(draft, { mode: 0o700 })
+        if (owner !== undefined) chownSync(draft, owner.uid, owner.gid)
+        return await copyArchive(path, identities, { cluster: draft, beside: dataDirectory, owner }, check, onProgress)
+      },
+      catch: failureOf(path)
+    })
+    const remove = Effect.sync(() => rmSync(draft, { recursive: true, force: true }))
+    const description = yield* Effect.onError(
+      Effect.tap(copy, () =>
+        checkRecovery({
+          ...cluster,
+          directory: draft,
+          argument: cluster.argument === cluster.directory ? draft : cluster.argument
+        })),
+      () => remove
+    )
+    yield* Effect.tryPromise({
+      try: async () => {
+        // First the mark: a database without it would give out addresses that the lost invoices were given.
+        await markRestored(dataDirectory, description.backup_time)
+        await syncPath(draft)
+        renameSync(draft, cluster.directory)
+        await syncPath(dataDirectory)
+      },
+      catch: failureOf(path)
+    })
+    return description
+  })

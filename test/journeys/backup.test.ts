@@ -1,0 +1,221 @@
+/**
+ * Goal: a backup that was taken beside the running service brings back all that was acknowledged before it, and nobody
+ * is given an address that a lost invoice was given. Method: the real commands and the real service on its embedded
+ * database, killed, restored and started again.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { freePort } from "../support/Ports.ts"
+import { makeReceiver } from "../support/Receiver.ts"
+import { seededRandom } from "../support/Crash.ts"
+import { testSeed } from "../support/Seed.ts"
+import { configOf, program, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+
+const network = "base"
+
+/** A command of the service: its exit code and what it printed. */
+const run = (words: ReadonlyArray<string>, cwd: string) =>
+  Effect.callback<{ readonly code: number | null; readonly text: string }>((resume) => {
+    const child = spawn(process.execPath, [program(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    let text = ""
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => text += String(part))
+    child.once("close", (code) => resume(Effect.succeed({ code, text })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const succeed = (words: ReadonlyArray<string>, cwd: string) =>
+  Effect.map(run(words, cwd), ({ code, text }) => {
+    assert.strictEqual(code, 0, text)
+    return text
+  })
+
+/** A folder with a config of an embedded database, and a key for backups. */
+const makeSite = Effect.fnUntraced(function*(receiver: string) {
+  const folder = yield* temporaryDirectory
+  const config = {
+    ...configOf({
+      database: "",
+      chains: [{ use: "simulated", options: { networks: [network] } }],
+      receivers: [receiver],
+      webhooks: { retryBaseSeconds: 0.1, retryFactor: 2 }
+    }),
+    store: { use: "embedded" },
+    data: { directory: join(folder, "data") }
+  }
+  const file = join(folder, "config.json")
+  writeFileSync(file, JSON.stringify(config))
+  const identity = join(folder, "key")
+  writeFileSync(identity, yield* succeed(["backup", "key"], folder))
+  const recipient = /age1\w+/.exec(readFileSync(identity, "utf8"))![0]
+  return { folder, file, identity, recipient, config }
+})
+
+const createInvoice = Effect.fnUntraced(function*(service: Service, key: string) {
+  const { json } = yield* service.call("/api/v1/invoices", {
+    headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+    body: { amount_usd: 5 }
+  })
+  const headers = json.payment_session_headers
+  const { json: list } = yield* service.call(`/api/v1/payments/available-tokens?mode=network&network=${network}`, {
+    headers
+  })
+  const token = list.find(({ token_symbol: symbol }: any) => symbol === "USDC")
+  const { text } = yield* service.call("/api/v1/payments/payment-addresses", {
+    headers,
+    body: { network, token_id: token.id }
+  })
+  const address = /0x[0-9a-fA-F]{40}/.exec(text)![0].toLowerCase()
+  return { id: json.invoice_id as string, address }
+})
+
+const pay = (service: Service, key: string, id: string) =>
+  service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body: { action: "pay" } })
+
+const statusOf = (service: Service, key: string, id: string) =>
+  Effect.map(
+    service.call(`/api/v1/invoices/${id}`, { headers: { "x-api-key": key } }),
+    ({ json, status }) => status === 200 ? (json.data?.status ?? json.status ?? json.invoice?.status) : status
+  )
+
+describe("a backup of the embedded database", () => {
+  it.live(
+    "brings back all that was acknowledged before it, gives no lost address again, and repeats webhooks",
+    () =>
+      Effect.gen(function*() {
+        const receiver = yield* makeReceiver()
+        const { file, folder, identity, recipient } = yield* makeSite(receiver.host)
+        const ports = { http: yield* freePort, rpc: yield* freePort }
+        const directory = folder
+        const start = startService({ directory, config: file, ports })
+        const target = join(folder, "one.backup")
+
+        const before: Array<{ readonly id: string; readonly address: string; readonly status: string }> = []
+        const lost = new Set<string>()
+        const key = yield* Effect.scoped(Effect.gen(function*() {
+          const service = yield* start
+          const { merchant_key: made } = yield* service.keys
+          yield* service.call("/api/v1/webhooks", {
+            headers: { "x-api-key": made },
+            body: { url: receiver.url("/hooks"), enabled_events: ["*"] }
+          })
+          for (let count = 0; count < 4; count++) {
+            const { address, id } = yield* createInvoice(service, made)
+            if (count % 2 === 0) yield* pay(service, made, id)
+            before.push({ id, address, status: count % 2 === 0 ? "paid" : "unpaid" })
+          }
+          const during = Effect.forever(createInvoice(service, made)).pipe(Effect.ignore)
+          yield* Effect.raceFirst(
+            succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder),
+            during
+          )
+          for (let count = 0; count < 4; count++) lost.add((yield* createInvoice(service, made)).address)
+          yield* service.stop("SIGKILL")
+          return made
+        }))
+        assert.strictEqual(statSync(target).mode & 0o777, 0o600)
+        assert.notInclude(readFileSync(target).toString("latin1"), key, "it is encrypted")
+        assert.include(yield* succeed(["backup", "verify", target, "--identity", identity], folder), "is whole")
+
+        const refused = yield* run(["restore", target, "--identity", identity, "--config", file], folder)
+        assert.strictEqual(refused.code, 1)
+        assert.include(refused.text, "holds a database already")
+        renameSync(join(folder, "data"), join(folder, "broken"))
+        yield* succeed(["restore", target, "--identity", identity, "--config", file], folder)
+        assert.isTrue(existsSync(join(folder, "data", "restored.json")))
+
+        const service = yield* start
+        assert.isFalse(existsSync(join(folder, "data", "restored.json")), "it was declared before anybody was served")
+        for (const { id, status } of before) assert.strictEqual(yield* statusOf(service, key, id), status, id)
+        const given = new Set(before.map(({ address }) => address))
+        for (let count = 0; count < 6; count++) {
+          const { address } = yield* createInvoice(service, key)
+          assert.isFalse(given.has(address) || lost.has(address), `${address} was given out before`)
+          given.add(address)
+        }
+        const { json } = yield* service.call("/api/v1/events?limit=100&type=invoice.paid", {
+          headers: { "x-api-key": key }
+        })
+        const events: ReadonlyArray<string> = json.data.data.map(({ id }: any) => id)
+        assert.lengthOf(events, 2)
+        yield* until(
+          "what was told before the backup is delivered at least once",
+          Effect.sync(() => receiver.arrivals().map(({ body }) => JSON.parse(String(body)).id)),
+          (delivered) => events.every((id) => delivered.includes(id))
+        )
+      }).pipe(Effect.scoped),
+    120_000
+  )
+
+  it.live(
+    "that is cut, changed, for another key or of another master key is refused, and nothing is left",
+    () =>
+      Effect.gen(function*() {
+        const { config, file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
+        yield* Effect.scoped(startService({ directory: folder, config: file }))
+        const target = join(folder, "one.backup")
+        // The service is stopped: the command starts the database by itself.
+        yield* succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
+        const again = yield* run(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
+        assert.include(again.text, "already")
+        renameSync(join(folder, "data"), join(folder, "before"))
+
+        const random = seededRandom(testSeed)
+        const whole = readFileSync(target)
+        const damaged = join(folder, "damaged.backup")
+        for (let time = 0; time < 2; time++) {
+          const changed = Buffer.from(whole)
+          const at = Math.floor(random() * changed.length)
+          changed[at] = changed[at]! ^ 1
+          writeFileSync(damaged, changed)
+          const { code, text } = yield* run(["restore", damaged, "--identity", identity, "--config", file], folder)
+          assert.strictEqual(code, 1, `byte ${at} was changed: ${text}`)
+          assert.isFalse(existsSync(join(folder, "data", "postgres")), text)
+        }
+        writeFileSync(damaged, whole)
+        truncateSync(damaged, Math.floor(random() * whole.length))
+        const cut = yield* run(["backup", "verify", damaged, "--identity", identity], folder)
+        assert.strictEqual(cut.code, 1, cut.text)
+
+        const otherKey = join(folder, "other-key")
+        writeFileSync(otherKey, yield* succeed(["backup", "key"], folder))
+        const stranger = yield* run(["backup", "verify", target, "--identity", otherKey], folder)
+        assert.include(stranger.text, "is encrypted for another key")
+
+        const otherMaster = join(folder, "other.json")
+        writeFileSync(otherMaster, JSON.stringify({ ...config, secrets: { master: ["5b".repeat(32)] } }))
+        const closed = yield* run(["restore", target, "--identity", identity, "--config", otherMaster], folder)
+        assert.include(closed.text, "belongs to the master key")
+
+        mkdirSync(join(folder, "data"), { recursive: true })
+        assert.isFalse(existsSync(join(folder, "data", "postgres")))
+        rmSync(damaged)
+        yield* succeed(["restore", target, "--identity", identity, "--config", file], folder)
+      }).pipe(Effect.scoped),
+    180_000
+  )
+
+  it.live("whose restore is killed is restored by the next one", () =>
+    Effect.gen(function*() {
+      const { file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
+      yield* Effect.scoped(startService({ directory: folder, config: file }))
+      const target = join(folder, "one.backup")
+      yield* succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
+      renameSync(join(folder, "data"), join(folder, "before"))
+      const restore = ["restore", target, "--identity", identity, "--config", file]
+      const draftIsThere = until(
+        "files are being written",
+        Effect.sync(() => existsSync(join(folder, "data"))),
+        (is) => is
+      )
+      // Interrupted, the command is killed.
+      yield* Effect.raceFirst(draftIsThere, Effect.andThen(run(restore, folder), Effect.never))
+      assert.isFalse(existsSync(join(folder, "data", "postgres")))
+      yield* succeed(restore, folder)
+      const service = yield* startService({ directory: folder, config: file })
+      assert.strictEqual((yield* service.call("/health/ready")).status, 200)
+    }).pipe(Effect.scoped), 120_000)
+})
