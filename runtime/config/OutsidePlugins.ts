@@ -66,8 +66,7 @@ export const importOutside = (url: string): Effect.Effect<unknown, ImportFailed>
       orElse: () =>
         Effect.fail(
           new ImportFailed({
-            reason:
-              `is not loaded after ${maximumLoadSeconds} s: a plugin begins its work in its layer, and an await at `
+            reason: `is not loaded after ${maximumLoadSeconds} s: a plugin begins its work in its layer, and a wait at `
               + "the top level of a file holds up the start",
             isAbsent: false
           })
