@@ -171,13 +171,16 @@ export type { Principal } from "../schemas/Auth.ts"
 export { type ErrorCode, isPublicError, PublicError, publicError } from "../schemas/Errors.ts"
 export { Event, type EventDraft, type EventObject, type EventType, previousAttributes } from "../schemas/Event.ts"
 export {
+  compareEventPositions,
   EpochSeconds,
   EventId,
+  eventIdOf,
   type EventPosition,
   InvoiceId,
   isUuid,
   MerchantId,
   PathId,
+  readEventId,
   Uuid
 } from "../schemas/Ids.ts"
 export { Invoice, InvoiceStatus, Metadata } from "../schemas/Invoice.ts"
