@@ -3,7 +3,7 @@
  * of the project; what is not here may change with any version.
  *
  * A change that breaks one of these names or types raises `pluginApiVersion` (`runtime/Plugin.ts`). More names, and
- * fields that a plugin may leave out, do not.
+ * fields that a plugin may leave out, do not. How a plugin is made: `modules/docs/guides/plugins.md`.
  */
 import type { Schema } from "effect"
 import type { Needs, Plugin, pluginApiVersion } from "./Plugin.ts"

@@ -9,11 +9,12 @@ import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { randomUUID } from "node:crypto"
-import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { promisify } from "node:util"
+import { guideNamed } from "../fixtures/guides.ts"
 import { httpServer } from "../fixtures/httpServer.ts"
 import { assertStatus } from "../journeys/Shop.ts"
 import { emptyDatabase } from "../support/Database.ts"
@@ -125,6 +126,13 @@ describe("plugins by others", () => {
     return () => {
       rmSync(authors, { recursive: true, force: true })
       rmSync(operator, { recursive: true, force: true })
+    }
+  })
+
+  it("are written as the guide shows, file by file", () => {
+    const guide = guideNamed("plugins")
+    for (const file of ["package.json", "tsconfig.json", "src/plugin.ts", "test/plugin.test.js"]) {
+      assert.include(guide, readFileSync(join(root, "test/plugins/price-source", file), "utf8"), file)
     }
   })
 
