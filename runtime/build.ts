@@ -40,6 +40,11 @@ const isPlugin = (file: string): boolean => {
 
 const plugins = filesBelow(join(root, "modules")).filter(isPlugin).map((file) => `modules/${file}`)
 
+/** Features whose drivers may come from outside: what their `plugin.ts` exports is `tillwire/plugin/<feature>`. */
+const featuresWithDrivers = [
+  ...new Set(plugins.flatMap((file) => /^modules\/([^/]+)\/drivers\//.exec(file)?.[1] ?? []))
+].filter((name) => plugins.includes(`modules/${name}/plugin.ts`))
+
 /** Public files of `effect`. An index only names others, so it is copied. */
 const effectFiles = filesBelow(effectFolder).filter((file) =>
   file.endsWith(".js") && !/(?:^|\/)(?:internal|testing)\//.test(file)
@@ -201,7 +206,11 @@ const manifestOf = ({ version }: { readonly version: string }) => ({
       ])
     ),
     "#outside/effect/*": "./shared/effect/*.js",
-    "#outside/tillwire/plugin": "./shared/tillwire/plugin.js"
+    "#outside/tillwire/plugin": "./shared/tillwire/plugin.js",
+    ...Object.fromEntries(featuresWithDrivers.map((name) => [
+      `#outside/tillwire/plugin/${name}`,
+      `./modules/${name}/plugin.js`
+    ]))
   }
 })
 

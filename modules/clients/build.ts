@@ -30,6 +30,11 @@ const optionalClients = readdirSync(modules).filter((name) =>
   name !== "clients" && existsSync(join(modules, name, "client.ts"))
 )
 
+/** Features whose drivers anybody may write: those that `exports` of the package names. */
+const featuresWithDrivers = readdirSync(modules).filter((name) =>
+  existsSync(join(modules, name, "drivers")) && existsSync(join(modules, name, "plugin.ts"))
+)
+
 rmSync(dist, { recursive: true, force: true })
 
 buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk })
@@ -51,7 +56,8 @@ buildSync({
   target: "es2024",
   entryPoints: [
     { in: join(root, "runtime", "PluginApi.ts"), out: "plugin" },
-    { in: join(root, "runtime", "PluginTesting.ts"), out: "plugin-testing" }
+    { in: join(root, "runtime", "PluginTesting.ts"), out: "plugin-testing" },
+    ...featuresWithDrivers.map((name) => ({ in: join(modules, name, "plugin.ts"), out: `plugin-${name}` }))
   ],
   outdir: dist,
   // One copy of the ports for both: a driver registers where the test kit looks.

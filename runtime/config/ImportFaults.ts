@@ -25,7 +25,8 @@ export const sharedMissing = (specifier: string, importer: string | undefined): 
     ? "that is for the tests of a plugin, and a running service has none"
     : specifier.startsWith("effect")
     ? "this service's version of effect has no such part: install a version of the plugin that is made for it"
-    : "a plugin has \"tillwire/plugin\" of the service, and \"tillwire/plugin/<feature>\" of a feature with drivers"
+    : "a plugin has \"tillwire/plugin\", and of features with drivers \"tillwire/plugin/mail\", \"…/retail\", \"…/screening\" "
+      + "and \"…/settlement\""
   return Object.assign(new Error(`${file} imports "${specifier}": ${advice}`), { code: toldInFull })
 }
 

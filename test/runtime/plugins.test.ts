@@ -73,6 +73,27 @@ const brokenPlugin = `
     )
   })`
 
+/** A driver of a feature's own port: whoever "mallory" is, it is on the list. */
+const screeningPlugin = `
+  import { Effect, Layer, Schema } from "effect"
+  import { make } from "tillwire/plugin"
+  import { type ScreeningDriver, Screenings } from "tillwire/plugin/screening"
+
+  export const plugin = make({
+    api: 1,
+    name: "acme-screening",
+    slot: "modules",
+    needs: { screening: Screenings },
+    options: Schema.Struct({ listed: Schema.Array(Schema.String) }),
+    layer: ({ listed }) => Layer.effectDiscard(Effect.gen(function*() {
+      const driver: ScreeningDriver = {
+        name: "acme-screening",
+        isListed: ({ addresses }) => Effect.succeed(addresses.some((address: string) => listed.includes(address)))
+      }
+      yield* (yield* Screenings).register(driver)
+    }))
+  })`
+
 /** A program with a Unix socket that takes webhooks. */
 const socketReceiver = Effect.gen(function*() {
   const path = join(yield* temporaryDirectory, "orders.sock")
@@ -116,6 +137,13 @@ describe("plugins by others", () => {
       await run(process.execPath, [compiler], folder)
       await run("npm", ["pack", "--ignore-scripts", "--pack-destination", authors], folder)
     }))
+    const screening = join(authors, "screening")
+    mkdirSync(join(screening, "src"), { recursive: true })
+    cpSync(join(root, "test/plugins/loyalty/tsconfig.json"), join(screening, "tsconfig.json"))
+    writeFileSync(join(screening, "package.json"), JSON.stringify({ type: "module" }))
+    writeFileSync(join(screening, "src/screening.ts"), screeningPlugin)
+    await run(process.execPath, [compiler, "--outDir", join(operator, "screening")], screening)
+    writeFileSync(join(operator, "screening/package.json"), JSON.stringify({ type: "module" }))
     const packed = readdirSync(authors).filter((name) => name.endsWith(".tgz")).map((name) => join(authors, name))
     assert.strictEqual(packed.length, examples.length)
     writeFileSync(join(operator, "package.json"), JSON.stringify({ name: "operator", private: true }))
@@ -157,7 +185,13 @@ describe("plugins by others", () => {
             ...config,
             prices: [{ use: "acme-price", options: { baseUrl } }],
             transports: [{ use: "acme-socket", options: { sockets: { orders: socket.path } } }],
-            modules: [...config.modules, { use: "./broken.mjs" }, { use: "acme-loyalty" }]
+            modules: [
+              ...config.modules,
+              { use: "screening" },
+              { use: "./screening/screening.js", options: { listed: [] } },
+              { use: "./broken.mjs" },
+              { use: "acme-loyalty" }
+            ]
           })
         )
         const service = yield* startService({ directory: yield* temporaryDirectory, program, config: file })

@@ -110,6 +110,14 @@ const refusals: ReadonlyArray<Refusal> = [
       + "service's version of effect has no such part"
   },
   {
+    promise: "a feature of the service that has no drivers",
+    use: "acme-inside",
+    files: { "index.js": "import \"tillwire/plugin/invoices\"" },
+    sentence:
+      "\"acme-inside\" cannot be loaded: node_modules/acme-inside/index.js imports \"tillwire/plugin/invoices\": a "
+      + "plugin has \"tillwire/plugin\", and of features with drivers \"tillwire/plugin/mail\""
+  },
+  {
     promise: "the test kit in a running service",
     use: "acme-kit",
     files: { "index.js": "import \"tillwire/plugin/testing\"" },
