@@ -160,7 +160,7 @@ const layerOf = (plugin: AnyPlugin, options: unknown): Layer.Layer<never, unknow
   const layer: unknown = plugin.layer(options)
   return Layer.isLayer(layer)
     ? layer as Layer.Layer<never, unknown, Kernel>
-    : Layer.effectDiscard(Effect.fail(new Error("its `layer` answers something that is no Layer of \"effect\"")))
+    : Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
 }
 
 const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)

@@ -60,7 +60,9 @@ export const tokenSourceChecks = (
       const subject = yield* start
       const lists = yield* listingsOf(subject.layer)
       const [, listings] = yield* Effect.suspend(() =>
-        lists()[0] === undefined ? Effect.fail(new Error("no list in 5 s")) : Effect.succeed(lists()[0]!)
+        lists()[0] === undefined
+          ? Effect.fail(new PromiseBroken({ what: "it lists nothing in 5 s" }))
+          : Effect.succeed(lists()[0]!)
       ).pipe(Effect.retry({ schedule: Schedule.spaced("20 millis"), times: 250 }))
       for (const { decimals, ...token } of subject.known) {
         const found = listings.find((each) => tokenKey(each) === tokenKey(token))
