@@ -4,7 +4,7 @@ import * as HttpClient from "../http/Client.ts"
 import type { Kernel } from "../Plugin.ts"
 import { TokenCatalog, type TokenListing } from "../TokenCatalog.ts"
 import { tokenAddress, tokenKey } from "../../schemas/Token.ts"
-import { ensure, ensureSame, type PortCheck, portCheck } from "./PortCheck.ts"
+import { ensure, ensureSame, type PortCheck, portCheck, PromiseBroken } from "./PortCheck.ts"
 
 /** A token source ready to be tried. */
 export interface TokenSourceSubject {
