@@ -8,6 +8,7 @@ import { type PublicError, publicError } from "../schemas/Errors.ts"
 /** Messages one key may hold before its senders are refused with `SERVICE_UNAVAILABLE`. */
 export const mailboxCapacity = 256
 
+/** Puts the work on one object in order. */
 export class Actors extends Context.Service<Actors, {
   /**
    * Runs `work` after everything sent to the same (kind, key) before it. Holds no state: what is lost with the process

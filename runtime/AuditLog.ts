@@ -27,6 +27,7 @@ export interface AuditAct {
   readonly requestId: string | null
 }
 
+/** Where acts of people and services are kept. */
 export class AuditLog extends Context.Service<AuditLog, {
   /** The rows that keep the act, to be put into its commit; none where no module keeps the log. */
   readonly writesOf: (act: AuditAct) => Effect.Effect<ReadonlyArray<Write>>

@@ -694,6 +694,7 @@ export type NetworkCondition = "ok" | "silent" | "frozen" | "disagreement" | "no
 /** What a driver finds out by itself; the follower finds out the rest. */
 export type DriverCondition = "ok" | "frozen" | "disagreement"
 
+/** A network that a driver follows, as it is now. */
 export interface NetworkStatus {
   readonly network: Network
   readonly environment: Environment
@@ -732,6 +733,7 @@ export interface InvoiceCoverage {
 /** Failures of the handler after which an entry counts as failing: with the pauses between them, about 17 minutes. */
 export const failingAttempts = 10
 
+/** Networks: drivers register, and each observed transfer is kept in the journal and handed to whom it pays. */
 export class Chains extends Context.Service<Chains, {
   /** Adds a driver and starts following for as long as the scope lives. */
   readonly register: (driver: ChainDriver) => Effect.Effect<void, never, Scope.Scope>

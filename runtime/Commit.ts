@@ -78,6 +78,7 @@ export interface Fence {
   readonly token: bigint
 }
 
+/** A commit: everything in it is written, or nothing. */
 export interface Append {
   readonly merchantId: number
   readonly environment: Environment
@@ -116,6 +117,7 @@ export interface CommittedEvent extends StoredEvent {
   readonly webhookEndpoints?: ReadonlyArray<string>
 }
 
+/** What was committed. */
 export interface CommitResult {
   readonly events: ReadonlyArray<CommittedEvent>
 }
@@ -183,6 +185,7 @@ export const dieOnReplay = <A, E, R>(
       ? Effect.die(error)
       : Effect.fail(error as Exclude<E, IdempotentReplay>))
 
+/** Writes rows, events and stored replies in one transaction. */
 export class Commit extends Context.Service<Commit, {
   /**
    * Writes a commit, resolved after COMMIT. Errors: {@link Conflict}; {@link IdempotentReplay} only with a `reply`;

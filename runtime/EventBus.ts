@@ -17,11 +17,13 @@ export interface EventsOf {
   readonly hiddenTypes?: ReadonlyArray<EventType>
 }
 
+/** A bounded part of events, behind a position. */
 export interface EventsAfter extends EventsOf {
   readonly position: EventPosition
   readonly limit: number
 }
 
+/** Committed events, live and stored. */
 export class EventBus extends Context.Service<EventBus, {
   /**
    * Calls `handler` for every event committed from now on, on any instance: per merchant in id order, none skipped,

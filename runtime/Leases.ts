@@ -23,6 +23,7 @@ export interface LeaseStatus {
   readonly ageMillis: number
 }
 
+/** Work that one instance does at a time. */
 export class Leases extends Context.Service<Leases, {
   /**
    * Waits until this instance holds `name`, runs `work` with its fence, renews every third of `ttlMillis`, and

@@ -46,6 +46,7 @@ export interface Outbox {
   readonly has: (merchantId: number, id: string) => Effect.Effect<boolean>
 }
 
+/** Messages to people. */
 export class Mail extends Context.Service<Mail, {
   /** For as long as the scope lives. One per deployment. */
   readonly register: (outbox: Outbox) => Effect.Effect<void, never, Scope.Scope>

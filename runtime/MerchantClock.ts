@@ -21,6 +21,7 @@ import { advanceRetries } from "./webhooks/DeliveryRepo.ts"
  */
 export const maximumAheadSeconds = 315_360_000
 
+/** The time of a merchant: on devnet it can be moved ahead. */
 export class MerchantClock extends Context.Service<MerchantClock, {
   /** Epoch milliseconds for a merchant in an environment. */
   readonly nowMillis: (merchantId: number, environment: Environment) => Effect.Effect<number>

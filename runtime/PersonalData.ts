@@ -35,6 +35,7 @@ export interface PersonalRecords {
   readonly next: string | null
 }
 
+/** How a module shows and erases what it keeps of a person. */
 export interface PersonalDataKeeper {
   /** Unique. */
   readonly name: string
@@ -49,6 +50,7 @@ export interface PersonalDataKeeper {
   readonly erase: (erasure: Erasure, after: string | null) => Effect.Effect<string | null, PublicError>
 }
 
+/** What is kept of persons, for exports and erasures. Modules that keep some register here. */
 export class PersonalData extends Context.Service<PersonalData, {
   /** For as long as the scope lives. */
   readonly register: (keeper: PersonalDataKeeper) => Effect.Effect<void, never, Scope.Scope>

@@ -88,8 +88,17 @@ export type Http =
   | Path.Path
   | Operations
 
+/** The slots of the config file, in the order their plugins start: whoever uses a driver starts after it. */
+export const slots = ["tokenSources", "prices", "chains", "transports", "signIns", "modules"] as const
+
 /** The slot of the config file a plugin fits into. */
-export type Slot = "chains" | "prices" | "tokenSources" | "transports" | "signIns" | "modules"
+export type Slot = (typeof slots)[number]
+
+/**
+ * The version of `tillwire/plugin`, the names and types that plugins from outside are written with. A change that
+ * breaks one of them raises it, and plugins for another version are refused at the start.
+ */
+export const pluginApiVersion = 1
 
 /** Forward-only steps, numbered inside the plugin (`0001_invoices`), recorded in `migrations_<name>`. */
 export type Migrations = Readonly<Record<string, Effect.Effect<void, unknown, SqlClient.SqlClient>>>
@@ -112,6 +121,11 @@ export interface Plugin<
   /** Unique. Names the migrations table, the log annotation and the error "needs module X". */
   readonly name: string
   readonly slot: Slot
+  /**
+   * The {@link pluginApiVersion} that a plugin from outside is written for, as a number in its own text: what it
+   * imports at run time is always of the service's version. Built-in plugins have none.
+   */
+  readonly api?: number
   /**
    * Environments it may ever serve; absent: all. What moves play money says `["devnet"]` and never starts elsewhere.
    */

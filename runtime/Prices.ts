@@ -24,6 +24,7 @@ export class PriceSourceError extends Schema.TaggedError<PriceSourceError>()("Pr
   }
 }
 
+/** A provider of prices. */
 export interface PriceSource {
   readonly name: string
   readonly environments: ReadonlyArray<Environment>
@@ -70,6 +71,7 @@ export const freshSeconds = 120
  */
 export const holdSeconds = 300
 
+/** What a token costs now. Drivers of price sources register here. */
 export class Prices extends Context.Service<Prices, {
   /** Adds a source for as long as the scope lives. Two sources of one name are a bug. */
   readonly register: (source: PriceSource) => Effect.Effect<void, never, Scope.Scope>

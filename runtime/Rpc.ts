@@ -2,6 +2,7 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { Rpc as Procedure, RpcGroup } from "effect/rpc"
 
+/** The calls of the internal port. */
 export class Rpc extends Context.Service<Rpc, {
   /** Adds a group's handlers; the port opens when every plugin has had its turn. Tags are unique, `<plugin>.<call>`. */
   readonly serve: <Rpcs extends Procedure.Any>(

@@ -61,6 +61,7 @@ export class SignInRefused extends Schema.TaggedError<SignInRefused>()("SignInRe
   }
 }
 
+/** How wallets of one family prove who they are. */
 export interface SignInDriver {
   /** `siwe`, `siws`, …: unique. */
   readonly name: string
@@ -88,6 +89,7 @@ export interface SignInDriver {
   ) => Effect.Effect<WalletIdentity | null, SignInRefused | SignInUnavailable>
 }
 
+/** Sign-in by wallets. Drivers of families register here. */
 export class SignIns extends Context.Service<SignIns, {
   /** Adds a driver for as long as the scope lives. Two of one family are a bug. */
   readonly register: (driver: SignInDriver) => Effect.Effect<void, never, Scope.Scope>

@@ -23,6 +23,7 @@ export interface DueSource {
   readonly batchSize: number
 }
 
+/** Work on rows that fall due. Sources of such rows register here. */
 export class Timers extends Context.Service<Timers, {
   readonly register: (source: DueSource) => Effect.Effect<void, never, Scope.Scope>
   /** Says that a row may be due earlier than the source's fiber knows: it looks again. */

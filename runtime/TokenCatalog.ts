@@ -6,6 +6,7 @@ import type { Token } from "../schemas/Token.ts"
 /** A token as a source lists it, before it has an id. */
 export type TokenListing = Omit<Token, "id">
 
+/** The tokens that this deployment knows. Token sources tell it what they list. */
 export class TokenCatalog extends Context.Service<TokenCatalog, {
   /**
    * Declares a source. What two sources list is as the one declared first says, and the other's only once that one no

@@ -24,6 +24,7 @@ export interface DeliveryRequest extends EndpointOwner {
   readonly timeoutMillis: number
 }
 
+/** What the receiver of a delivery answered. */
 export interface DeliveryAnswer {
   readonly status: number
   readonly retryAfter: string | null
@@ -64,6 +65,7 @@ export interface Transport {
  */
 export const attemptsSum = "webhooks.attempts"
 
+/** Deliveries of events. Transports register here. */
 export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
   /** `WEBHOOK_URL_INVALID` unless the transport of the URL's scheme delivers there for this owner. */

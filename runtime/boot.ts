@@ -1,6 +1,18 @@
 /** Turns a checked config into a running service: kernel, plugins in config order, then the two ports. */
 import * as NodeFileSystem from "@effect/platform-node/NodeFileSystem"
-import { Context, Effect, Layer, MutableRef, Option, Path, type PlatformError, Redacted, Schema, Scope } from "effect"
+import {
+  Cause,
+  Context,
+  Effect,
+  Layer,
+  MutableRef,
+  Option,
+  Path,
+  type PlatformError,
+  Redacted,
+  Schema,
+  Scope
+} from "effect"
 import { HttpRouter } from "effect/http"
 import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
@@ -135,14 +147,25 @@ const plugins = (entries: ReadonlyArray<SelectedPlugin>): AnyLayer =>
     Layer.empty
   )
 
+/** Whatever ends the start of a plugin is told with the plugin's name, a defect of the plugin too. */
 const startPlugin = ({ options, plugin, use }: SelectedPlugin): AnyLayer =>
-  (plugin.layer(options) as Layer.Layer<never, unknown, Kernel>).pipe(
-    Layer.catch((cause) =>
-      Layer.effectDiscard(
-        Effect.fail(new PluginFailed({ plugin: use, reason: `did not start: ${messageOf(cause)}`, cause }))
-      )
-    )
+  Layer.suspend(() => layerOf(plugin, options)).pipe(
+    Layer.catchCause((cause) => Layer.effectDiscard(Effect.failCause(Cause.map(asFailure(cause), failedStart(use)))))
   )
+
+const failedStart = (use: string) => (cause: unknown) =>
+  new PluginFailed({ plugin: use, reason: `did not start: ${messageOf(cause)}`, cause })
+
+/** A cause whose defect is a failure; one that is only an interrupt stays one. */
+const asFailure = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
+  Cause.hasInterruptsOnly(cause) ? cause : Cause.fail(Cause.squash(cause))
+
+const layerOf = (plugin: AnyPlugin, options: unknown): Layer.Layer<never, unknown, Kernel> => {
+  const layer: unknown = plugin.layer(options)
+  return Layer.isLayer(layer)
+    ? layer as Layer.Layer<never, unknown, Kernel>
+    : Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
+}
 
 const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
 

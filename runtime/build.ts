@@ -5,7 +5,7 @@
  *
  *   main.js            the entry
  *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read
- *   shared/            what plugins from outside import: `effect`, and the service's ports and schemas
+ *   shared/            what plugins from outside import: `effect` and `tillwire/plugin`
  *   THIRD_PARTY_NOTICES.md   the licences of the packages that are in it
  *   chunks/            what the files above share: `effect` and `kernel` for all of them, and parts of a few
  *
@@ -40,10 +40,10 @@ const isPlugin = (file: string): boolean => {
 
 const plugins = filesBelow(join(root, "modules")).filter(isPlugin).map((file) => `modules/${file}`)
 
-/** The ports of the kernel and the schemas: what a plugin from outside may import of the service. */
-const interfaces = ["runtime", "schemas"].flatMap((folder) =>
-  readdirSync(join(root, folder)).filter((name) => /^[A-Z]\w*\.ts$/.test(name)).map((name) => `${folder}/${name}`)
-)
+/** Features whose drivers may come from outside: what their `plugin.ts` exports is `tillwire/plugin/<feature>`. */
+const featuresWithDrivers = [
+  ...new Set(plugins.flatMap((file) => /^modules\/([^/]+)\/drivers\//.exec(file)?.[1] ?? []))
+].filter((name) => plugins.includes(`modules/${name}/plugin.ts`))
 
 /** Public files of `effect`. An index only names others, so it is copied. */
 const effectFiles = filesBelow(effectFolder).filter((file) =>
@@ -63,7 +63,7 @@ const chunkOf = (usedFiles: ReadonlySet<string>): CodeSplittingNameFunction => (
   if (library !== undefined) return library.replace(/^@/, "").replace("/", "-")
   if (!id.startsWith(root)) return null
   const [top = "", ...rest] = withoutExtension(relative(root, id)).split("/")
-  if (top !== "modules") return ["main", "command"].includes(rest[0] ?? "") ? null : "kernel"
+  if (top !== "modules") return ["main", "command", "PluginApi"].includes(rest[0] ?? "") ? null : "kernel"
   // A driver's parts are loaded with it; what two drivers share is cut off by the bundler.
   return driverFolders.has(rest[0] ?? "") || rest[1] === "drivers" ? null : rest[0] ?? null
 }
@@ -171,7 +171,7 @@ const sharedInput = {
       file
     ) => [`shared/effect/${withoutExtension(file)}`, join(effectFolder, file)])
   ),
-  ...Object.fromEntries(interfaces.map((file) => [`shared/tillwire/${withoutExtension(file)}`, join(root, file)]))
+  "shared/tillwire/plugin": join(root, "runtime/PluginApi.ts")
 }
 
 /** Files that the service reads, not imports: everything in its folders that is neither source nor about the source. */
@@ -206,7 +206,11 @@ const manifestOf = ({ version }: { readonly version: string }) => ({
       ])
     ),
     "#outside/effect/*": "./shared/effect/*.js",
-    "#outside/tillwire/*": "./shared/tillwire/*.js"
+    "#outside/tillwire/plugin": "./shared/tillwire/plugin.js",
+    ...Object.fromEntries(featuresWithDrivers.map((name) => [
+      `#outside/tillwire/plugin/${name}`,
+      `./modules/${name}/plugin.js`
+    ]))
   }
 })
 

@@ -153,6 +153,7 @@ const table = {
   SERVICE_UNAVAILABLE: [503, "The service is not able to answer right now: try again"]
 } as const satisfies Record<string, readonly [status: number, meaning: string]>
 
+/** A code of a public error. */
 export type ErrorCode = keyof typeof table
 
 export const errorCodes = Object.keys(table) as ReadonlyArray<ErrorCode>

@@ -46,6 +46,7 @@ export const eventObjects = {
   "test.ping": "test_ping"
 } as const
 
+/** A type of event. */
 export type EventType = keyof typeof eventObjects
 export const eventTypes = Object.keys(eventObjects) as ReadonlyArray<EventType>
 

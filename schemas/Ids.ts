@@ -12,6 +12,7 @@ const uuid = Schema.String.check(Schema.isPattern(uuidPattern, { message: "Expec
 
 /** A lower-case UUID: invoices, payments, orders, estimates, addresses (modules/docs/reference/conventions.md#ids). */
 export const Uuid = uuid
+/** Whether a text is a UUID in lower case. */
 export const isUuid = (text: string): boolean => uuidPattern.test(text)
 
 const uuidOfAnyCase = /^(?:[a-z]+_)?[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$/u
@@ -29,6 +30,7 @@ export const pathId = (description?: string) =>
 /** {@link pathId}, as the name of its parameter says. */
 export const PathId = pathId()
 
+/** A lower-case UUID. */
 export const InvoiceId = uuid.pipe(Schema.brand("InvoiceId"))
 export type InvoiceId = typeof InvoiceId.Type
 
@@ -74,6 +76,7 @@ export const readEventId = (id: string): EventPosition | undefined => {
   return seq > maximumSequence ? undefined : { ms: BigInt(match[1]!), seq }
 }
 
+/** The id of an event at a position; the reverse of {@link readEventId}. */
 export const eventIdOf = ({ ms, seq }: EventPosition): EventId => `evt_${ms}-${seq}` as EventId
 
 /** Negative, zero or positive as `a` is before, at or after `b`. */

@@ -52,6 +52,7 @@ export const exampleInvoice = {
   metadata: { order_id: "ORD-1" }
 } as const
 
+/** An invoice as the API shows it. */
 export const Invoice = Schema.Struct({
   object: Schema.tag("invoice"),
   id: InvoiceId,

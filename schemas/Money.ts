@@ -63,6 +63,7 @@ export const usdWire = (amount: UsdMillis): number => Number(amount)
 /** Why an amount was refused: `format` it cannot be read as one, `range` it can but lies outside the limits. */
 /** usd_millis that may be below zero, as JSON and as a decimal. */
 export const signedUsdWire = (amount: bigint): number => Number(amount)
+/** `UsdDecimal` of an amount that may be negative. */
 export const signedUsdDecimal = (amount: bigint): string => formatUnits(amount, usdDecimals)
 
 export type AmountFault = "format" | "range"

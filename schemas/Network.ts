@@ -15,6 +15,7 @@ type NamesOf<Descriptors extends ReadonlyArray<NetworkDescriptor>> = {
 
 /** Their names, in the order of modules/docs/reference/networks.md#the-networks. */
 export const networks = descriptors.map(({ name }) => name) as unknown as NamesOf<typeof descriptors>
+/** A network that this build knows. */
 export const Network = Schema.Literals(networks)
 export type Network = typeof Network.Type
 
@@ -40,6 +41,7 @@ const familiesByName = new Map<Network, Family>(descriptors.map(({ family, name 
 /** What there is to know of a network. Hot paths may ask: every network has one. */
 export const descriptorOf = (network: Network): NetworkDescriptor<Network> => descriptorsByName.get(network)!
 
+/** The family of a network. */
 export const familyOf = (network: Network): Family => familiesByName.get(network)!
 
 const familyRecords = new Map<Family, NetworkFamily>(networkFamilies.map((family) => [family.name, family]))

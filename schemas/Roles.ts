@@ -60,6 +60,7 @@ const rolesByRight = {
   "account:write": everybody
 } as const satisfies Readonly<Record<string, ReadonlyArray<Role>>>
 
+/** A right that a role may have. */
 export type Right = keyof typeof rolesByRight
 export const rights = Object.keys(rolesByRight) as ReadonlyArray<Right>
 

@@ -41,7 +41,7 @@ export default defineConfig({
   root: new URL("..", import.meta.url).pathname,
   test: {
     include: skipped === undefined ? ["test/**/*.test.ts"] : [],
-    exclude: ["test/bench/**", "test/browser/**", "test/engines/**"],
+    exclude: ["test/bench/**", "test/browser/**", "test/engines/**", "test/plugins/**"],
     passWithNoTests: skipped !== undefined,
     setupFiles: ["test/support/Seed.ts"],
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],

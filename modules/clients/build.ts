@@ -1,7 +1,8 @@
 /**
- * Makes what the two packages of clients hold, before they are packed, because Node strips no types below
- * `node_modules`: in `dist/` the clients on Effect, and in `dist/sdk/` the package `@tillwire/sdk`, which needs nothing
- * (`npm pack ./dist/sdk`). Nothing at run time needs them, and they are in no commit.
+ * Makes what programs import of the two packages, before they are packed, because Node strips no types below
+ * `node_modules`: in `dist/` the clients on Effect and what plugins are written and tested with, and in `dist/sdk/` the
+ * package `@tillwire/sdk`, which needs nothing (`npm pack ./dist/sdk`). Nothing at run time needs them, and they are in
+ * no commit.
  */
 import { buildSync } from "esbuild"
 import { spawnSync } from "node:child_process"
@@ -29,6 +30,11 @@ const optionalClients = readdirSync(modules).filter((name) =>
   name !== "clients" && existsSync(join(modules, name, "client.ts"))
 )
 
+/** Features whose drivers anybody may write: those that `exports` of the package names. */
+const featuresWithDrivers = readdirSync(modules).filter((name) =>
+  existsSync(join(modules, name, "drivers")) && existsSync(join(modules, name, "plugin.ts"))
+)
+
 rmSync(dist, { recursive: true, force: true })
 
 buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk })
@@ -42,6 +48,23 @@ buildSync({
   outdir: dist,
   // Effect is the reader's own: two copies of it do not know each other's values. What reads addresses is small.
   external: ["effect", "effect/*"]
+})
+
+buildSync({
+  ...options,
+  platform: "node",
+  target: "es2024",
+  entryPoints: [
+    { in: join(root, "runtime", "PluginApi.ts"), out: "plugin" },
+    { in: join(root, "runtime", "PluginTesting.ts"), out: "plugin-testing" },
+    ...featuresWithDrivers.map((name) => ({ in: join(modules, name, "plugin.ts"), out: `plugin-${name}` }))
+  ],
+  outdir: dist,
+  // One copy of the ports for both: a driver registers where the test kit looks.
+  splitting: true,
+  chunkNames: "plugin-[name]-[hash]",
+  // The packages that this one depends on are installed with it.
+  packages: "external"
 })
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")

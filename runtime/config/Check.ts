@@ -4,6 +4,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { ChainsRpc } from "../chains/ChainsRpc.ts"
 import type { Slot } from "../Plugin.ts"
 import { HealthRpc } from "../rpc/HealthRpc.ts"
+import { runtimeTables } from "../Tables.ts"
 import type { AnyPlugin } from "./Plugins.ts"
 import type { Problem } from "./Problem.ts"
 import type { KeyPath } from "./Source.ts"
@@ -29,7 +30,8 @@ export const check = (
   ...plugins.flatMap((entry) => environmentProblems(entry, environments)),
   ...collisions(plugins, [], groupsOf, (group) => `the HTTP group "${group}"`),
   ...collisions(plugins, ownRoutes, routesOf, (route) => route),
-  ...collisions(plugins, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`)
+  ...collisions(plugins, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`),
+  ...collisions(plugins, runtimeTables, ({ tables = [] }) => tables, (table) => `the table "${table}"`)
 ]
 
 const use = (entry: SelectedPlugin): KeyPath => [...entry.path, "use"]

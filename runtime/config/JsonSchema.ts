@@ -1,9 +1,9 @@
 /** The JSON schema of a config file, for completion in editors: the settings and every built-in plugin's options. */
 import { Effect, FileSystem, JsonSchema, Path, Schema } from "effect"
-import type { Slot } from "../Plugin.ts"
+import { type Slot, slots } from "../Plugin.ts"
 import { SettingsSchema } from "../Settings.ts"
 import { storeOptions } from "../Store.ts"
-import { type AnyPlugin, builtIns, findPlugin, slots } from "./Plugins.ts"
+import { type AnyPlugin, builtIns, findPlugin } from "./Plugins.ts"
 import { unreadable } from "./Problem.ts"
 
 /** Where the schema is kept: beside the configs that name it in `$schema`. */

@@ -1,7 +1,8 @@
 /** Finds the plugin an entry names: a built-in one, a package, or a file. */
 import { Effect, FileSystem, Path, Predicate } from "effect"
-import type { Plugin, Slot } from "../Plugin.ts"
-import { shareWithPlugins } from "./OutsidePlugins.ts"
+import { type Plugin, type Slot, slots } from "../Plugin.ts"
+import { importOutside, resolvePackage } from "./OutsidePlugins.ts"
+import { objectionTo, tablePrefixOf } from "./PluginShape.ts"
 import { suggestion } from "./Problem.ts"
 
 /** Any plugin, whatever its options, needs and services. */
@@ -20,9 +21,6 @@ export const folderOf: Readonly<Record<Slot, string>> = {
   signIns: "signins",
   modules: "."
 }
-
-/** The slots of the config file, in the order their plugins start: whoever uses a driver starts after it. */
-export const slots: ReadonlyArray<Slot> = ["tokenSources", "prices", "chains", "transports", "signIns", "modules"]
 
 /** Folder of the built-in plugins. */
 export const builtInFolder: string = decodeURIComponent(new URL("../../modules", import.meta.url).pathname)
@@ -95,14 +93,13 @@ export const findPlugin = (
       const file = path.resolve(configFolder, use)
       const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
       if (!exists) return yield* Effect.fail(`file not found: ${file}`)
-      yield* shareWithPlugins
-      return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+      return yield* loadOutside((yield* Effect.orDie(path.toFileUrl(file))).href, use)
     }
     const builtIn = builtInFile(slot, use)
     if (builtIn !== undefined) {
       const file = path.join(builtInFolder, builtIn)
       const exists = yield* Effect.orElseSucceed(fs.exists(file), () => false)
-      if (exists) return yield* importPlugin(yield* Effect.orDie(path.toFileUrl(file)), use)
+      if (exists) return yield* importBuiltIn(yield* Effect.orDie(path.toFileUrl(file)), use)
       if (isDriverName(use)) {
         const newName = newNameOf(use)
         if (newName !== undefined) {
@@ -111,46 +108,59 @@ export const findPlugin = (
         return yield* Effect.fail(`no built-in plugin "${use}" in ${slot}. ${suggestion(use, yield* builtIns(slot))}`)
       }
     }
-    yield* shareWithPlugins
-    return yield* Effect.catch(importPlugin(use, use), (reason) =>
-      Effect.gen(function*() {
-        if (reason !== moduleMissing) return yield* Effect.fail(reason)
-        return yield* Effect.fail(
-          isBuiltInName(use)
-            ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${
-              suggestion(use, yield* builtIns(slot))
-            }`
-            : `package "${use}" is not installed: npm install ${use}`
-        )
-      }))
+    const entry = yield* findPackage(use, path.resolve(configFolder))
+    if (entry !== null) return yield* loadOutside(entry, use)
+    return yield* Effect.fail(
+      isBuiltInName(use)
+        ? `no built-in plugin "${use}" in ${slot}, and no package of that name. ${
+          suggestion(use, yield* builtIns(slot))
+        }`
+        : `package "${use}" is not installed: npm install ${use}`
+    )
   })
 
-const moduleMissing = "the module cannot be found"
-
-const importPlugin = (from: URL | string, use: string): Effect.Effect<AnyPlugin, string> =>
+/**
+ * The URL of a package's entry; null: it is not installed. It is looked for as from the config's folder, where an
+ * operator installs it, and then as from the service's own.
+ */
+const findPackage = (use: string, configFolder: string): Effect.Effect<string | null, string, Path.Path> =>
   Effect.gen(function*() {
-    const specifier = String(from)
+    const path = yield* Path.Path
+    for (const folder of [configFolder, builtInFolder]) {
+      const place = yield* Effect.orDie(path.toFileUrl(path.join(folder, "config")))
+      const entry = yield* resolvePackage(use, place).pipe(
+        Effect.catch((error) => error.isAbsent ? Effect.succeed(null) : Effect.fail(`"${use}" ${error.reason}`))
+      )
+      if (entry !== null) return entry
+    }
+    return null
+  })
+
+const importBuiltIn = (file: URL, use: string): Effect.Effect<AnyPlugin, string> =>
+  Effect.gen(function*() {
     const module: unknown = yield* Effect.tryPromise({
-      try: () => import(/* @vite-ignore */ specifier),
-      catch: (cause) => reasonOf(cause, specifier)
+      try: () => import(/* @vite-ignore */ file.href) as Promise<unknown>,
+      catch: (cause) => `cannot be loaded: ${cause instanceof Error ? cause.message : String(cause)}`
     })
     const plugin = Predicate.hasProperty(module, "plugin") ? module.plugin : undefined
-    if (!isPlugin(plugin)) return yield* Effect.fail(`${use} exports no \`plugin\` made by Plugin.make`)
-    return plugin
+    return plugin === undefined ? yield* Effect.fail(`${use} exports no \`plugin\``) : plugin as AnyPlugin
   })
 
-const reasonOf = (cause: unknown, specifier: string): string => {
-  const message = cause instanceof Error ? cause.message : String(cause)
-  // A package that is there but imports something that is not is another fault than a package that is not there.
-  const absent = Predicate.hasProperty(cause, "code") && cause.code === "ERR_MODULE_NOT_FOUND" &&
-    message.includes(`'${specifier}'`)
-  return absent || /^(Cannot find package|Failed to load url) .*\bimported from\b|^Failed to load url/.test(message) &&
-      message.includes(specifier)
-    ? moduleMissing
-    : `cannot be loaded: ${message}`
-}
+/** The plugin that a file from outside exports, if it is one for this service. */
+const loadOutside = (
+  url: string,
+  use: string
+): Effect.Effect<AnyPlugin, string, FileSystem.FileSystem | Path.Path> =>
+  Effect.gen(function*() {
+    const module = yield* Effect.mapError(importOutside(url), ({ reason }) => `"${use}" ${reason}`)
+    const objection = objectionTo(module, yield* reservedPrefixes)
+    return objection === undefined
+      ? (module as { readonly plugin: AnyPlugin }).plugin
+      : yield* Effect.fail(`"${use}" ${objection}`)
+  })
 
-const isPlugin = (value: unknown): value is AnyPlugin =>
-  Predicate.hasProperty(value, "name") && typeof value.name === "string" &&
-  Predicate.hasProperty(value, "slot") && typeof value.slot === "string" &&
-  Predicate.hasProperty(value, "layer") && typeof value.layer === "function"
+/** What the tables of a built-in plugin, or of the runtime, may begin with: no name from outside may lead to it. */
+const reservedPrefixes = Effect.gen(function*() {
+  const names = yield* Effect.forEach(slots, builtIns)
+  return new Set(["runtime", ...names.flat()].map((name) => tablePrefixOf(name.replaceAll("/", "-"))))
+})

@@ -35,7 +35,7 @@ export const makeSubscriber = (name: string, handler: EventHandler, source: Sour
   }
 
   const call = (events: ReadonlyArray<CommittedEvent>) =>
-    handler(events).pipe(
+    Effect.suspend(() => handler(events)).pipe(
       Effect.catchCause((cause) =>
         Cause.hasInterruptsOnly(cause)
           ? Effect.failCause(cause)

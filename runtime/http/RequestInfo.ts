@@ -27,6 +27,7 @@ export interface RequestFacts {
   merchantId: number | null
 }
 
+/** The request that is being served; its defaults hold where none is. */
 export const RequestInfo = Context.Reference<RequestFacts>("tillwire/runtime/Http/RequestInfo", {
   defaultValue: () => ({
     requestId: "req_none",

@@ -31,7 +31,8 @@ const askSource = Effect.fnUntraced(function*(oracle: OracleContext, source: Pri
   const assets = assetsDue(MutableRef.get(oracle.book), source, wanted, nowMillis)
   if (assets.size === 0) return
   MutableRef.update(oracle.book, (book) => recordAsked(book, source, assets, nowMillis))
-  yield* source.prices([...assets], peersOf(oracle, source, Math.floor(nowMillis / 1000))).pipe(
+  // A source may be anybody's, so whatever goes wrong in it is its own fault, and the others are asked all the same.
+  yield* Effect.suspend(() => source.prices([...assets], peersOf(oracle, source, Math.floor(nowMillis / 1000)))).pipe(
     Effect.timeoutOrElse({
       duration: sourceTimeoutMillis,
       orElse: () =>
@@ -43,8 +44,11 @@ const askSource = Effect.fnUntraced(function*(oracle: OracleContext, source: Pri
         (receivedAtMillis) => updateBook(oracle, (book) => recordPoints(book, source, assets, points, receivedAtMillis))
       )
     ),
-    Effect.catchTag("PriceSourceError", (error) => Effect.succeed(error.message)),
-    Effect.catchDefect((defect) => Effect.succeed(Cause.pretty(Cause.die(defect)))),
+    Effect.catchCause((cause) => {
+      if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
+      const error: unknown = Cause.squash(cause)
+      return Effect.succeed(error instanceof PriceSourceError ? error.message : Cause.pretty(cause))
+    }),
     Effect.flatMap((fault) => fault === null ? Effect.void : logFault(oracle, source, fault))
   )
 })

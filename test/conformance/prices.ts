@@ -2,143 +2,36 @@
  * What every price source promises, whoever wrote it: a driver's test calls {@link priceSourceConformance}. One that
  * asks a provider over HTTP promises more, and calls {@link providerConformance}.
  */
-import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Deferred, Effect, Exit, Fiber, Layer, type Scope } from "effect"
+import { Deferred, Effect, Fiber, type Layer, type Scope } from "effect"
 import type { HttpClient } from "effect/http"
 import { TestClock } from "effect/testing"
-import { plugin as fixed } from "../../modules/prices/fixed.ts"
-import { type PricePoint, Prices, type PriceSource, PriceSourceError, type Spot } from "../../runtime/Prices.ts"
-import { layer as median } from "../../runtime/prices/Oracle.ts"
-import { compareRates, rateText, readRate } from "../../schemas/Money.ts"
+import {
+  devnetPriceOf as priceOf,
+  priceSourceChecks,
+  priceSourceOf as sourceOf,
+  type PriceSourceSubject
+} from "../../runtime/plugintesting/PriceSources.ts"
+import { type Prices, PriceSourceError } from "../../runtime/Prices.ts"
 import { type PriceFault, type ProviderServer, transportFaults } from "../fixtures/priceSources/Server.ts"
-import { catalogOf, etherListing, token } from "../fixtures/tokens.ts"
+
+export { priceSourceOf as sourceOf } from "../../runtime/plugintesting/PriceSources.ts"
 
 /** A plugin's layer as far as a price source may need the runtime. */
 export type PriceLayer = Layer.Layer<never, unknown, Prices | HttpClient.HttpClient>
 
-/** A driver ready to be tried: its layer, and what it should answer. */
-export interface PriceSubject {
-  readonly name: string
-  readonly layer: PriceLayer
-  /** At least one asset it knows, with the price it should give. */
-  readonly known: Readonly<Record<string, string>>
-  /** What other sources say of the assets it works its prices out from. */
-  readonly peers?: Readonly<Record<string, string>>
-}
-
-/** A registered source, asked without a word about its peers where it needs none. */
-export interface TestedSource extends Omit<PriceSource, "prices"> {
-  readonly prices: (assets: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<PricePoint>, PriceSourceError>
-}
-
-const peerSpot = (peers: Readonly<Record<string, string>>) => (asset: string): Spot | null => {
-  const text = peers[asset]
-  return text === undefined
-    ? null
-    : { text, rate: readRate(text)!, source: "fixed", at: Math.floor(Date.now() / 1000) }
-}
-
-/** The source a layer registers, for as long as the scope lives. */
-export const sourceOf = (
-  layer: PriceLayer,
-  peers: Readonly<Record<string, string>> = {}
-): Effect.Effect<TestedSource, unknown, Scope.Scope> =>
-  Effect.gen(function*() {
-    const registered: Array<PriceSource> = []
-    const quotes = Layer.mock(Prices, {
-      latest: () => null,
-      register: (source) =>
-        Effect.asVoid(Effect.acquireRelease(
-          Effect.sync(() => registered.push(source)),
-          () => Effect.sync(() => registered.splice(registered.indexOf(source), 1))
-        ))
-    })
-    yield* Layer.build(Layer.provide(layer, [quotes, NodeHttpClient.layerUndici]))
-    const [source, ...others] = registered
-    assert.strictEqual(others.length, 0, "one plugin registers one source")
-    if (source === undefined) return yield* Effect.die(new Error("the plugin registers no source"))
-    return { ...source, prices: (assets) => source.prices(assets, peerSpot(peers)) }
-  })
-
-/** What a deployment with this source, and its peers, prices `asset` at on devnet. */
-const priceOf = ({ layer, peers = {} }: Pick<PriceSubject, "layer" | "peers">, asset: string) => {
-  const priced = token(1, { ...etherListing, asset })
-  const others = Object.keys(peers).length === 0 ? Layer.empty : fixed.layer({ prices: peers }) as PriceLayer
-  const running = Layer.mergeAll(layer, others).pipe(
-    Layer.provideMerge(median.pipe(Layer.provide(catalogOf(priced)))),
-    Layer.provide(NodeHttpClient.layerUndici)
-  )
-  return Effect.flatMap(Prices, (quotes) => quotes.spot(priced)).pipe(Effect.provide(running))
-}
-
 /**
- * Runs the suite. `start` makes the driver and whatever it talks to; `broken` makes one whose provider is out of
- * order, null where there is no provider.
+ * Runs the suite, which plugins from outside have as `tillwire/plugin/testing`. `start` makes the driver and whatever
+ * it talks to; `broken` makes one whose provider is out of order, null where there is no provider.
  */
 export const priceSourceConformance = (
   name: string,
-  start: Effect.Effect<PriceSubject, never, Scope.Scope>,
-  broken: Effect.Effect<PriceSubject, never, Scope.Scope> | null
-) => {
-  const unknownAsset = "no-such-asset"
-
+  start: Effect.Effect<PriceSourceSubject, never, Scope.Scope>,
+  broken: Effect.Effect<PriceSourceSubject, never, Scope.Scope> | null
+) =>
   describe(`price source ${name}`, () => {
-    it.live("gives the price of every asset it knows, each once, exactly, and none from the future", () =>
-      Effect.gen(function*() {
-        const subject = yield* start
-        const source = yield* sourceOf(subject.layer, subject.peers)
-        const points = yield* source.prices(Object.keys(subject.known))
-        const now = (yield* Clock.currentTimeMillis) / 1000
-        assert.strictEqual(source.name, subject.name)
-        assert.deepStrictEqual(points.map(({ asset }) => asset).toSorted(), Object.keys(subject.known).toSorted())
-        for (const { asset, at, rate } of points) {
-          const read = readRate(rate)
-          assert.isDefined(read, `${rate} is a positive decimal`)
-          assert.strictEqual(compareRates(read!, readRate(subject.known[asset]!)!), 0, `${asset}: ${rate}`)
-          assert.isTrue(Number.isSafeInteger(at) && at <= now && at > now - 3600, `${asset} at ${at}`)
-        }
-      }))
-
-    it.live("leaves out what it does not know, without failing", () =>
-      Effect.gen(function*() {
-        const subject = yield* start
-        const source = yield* sourceOf(subject.layer, subject.peers)
-        const [asset] = Object.keys(subject.known)
-        const points = yield* source.prices([unknownAsset, asset!])
-        assert.deepStrictEqual(points.map((point) => point.asset), [asset])
-        assert.deepStrictEqual(yield* source.prices([unknownAsset]), [])
-      }))
-
-    it.live("gives nothing when asked for nothing", () =>
-      Effect.gen(function*() {
-        const subject = yield* start
-        const source = yield* sourceOf(subject.layer, subject.peers)
-        assert.deepStrictEqual(yield* source.prices([]), [])
-      }))
-
-    it.live("is enough for a devnet price, under its own name", () =>
-      Effect.gen(function*() {
-        const subject = yield* start
-        const [asset, expected] = Object.entries(subject.known)[0]!
-        const spot = yield* priceOf(subject, asset)
-        assert.strictEqual(spot.text, rateText(readRate(expected)!))
-        assert.strictEqual(spot.source, subject.name)
-      }))
-
-    if (broken !== null) {
-      it.live("fails by name when its provider is out of order", () =>
-        Effect.gen(function*() {
-          const subject = yield* broken
-          const source = yield* sourceOf(subject.layer, subject.peers)
-          const error = yield* Effect.flip(source.prices(Object.keys(subject.known)))
-          assert.instanceOf(error, PriceSourceError)
-          assert.strictEqual(error.source, subject.name)
-          assert.isTrue(Exit.isFailure(yield* Effect.exit(source.prices(Object.keys(subject.known)))))
-        }))
-    }
+    for (const check of priceSourceChecks(start, broken)) it.live(check.name, () => check.effect)
   })
-}
 
 /** A driver of a provider that speaks HTTP, and a server that speaks as the provider does. */
 export interface ProviderSubject {

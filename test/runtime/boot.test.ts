@@ -4,11 +4,11 @@
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, Effect, Exit, Fiber, FileSystem, Layer, Redacted, Scope } from "effect"
+import { Cause, Context, Effect, Exit, Fiber, FileSystem, Layer, Redacted, Scope } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientRequest } from "effect/http"
 import { RpcClient } from "effect/rpc"
 import { connect } from "node:net"
-import { boot, ServiceInfo } from "../../runtime/boot.ts"
+import { boot, PluginFailed, ServiceInfo } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { HealthRpc } from "../../runtime/rpc/HealthRpc.ts"
@@ -138,6 +138,24 @@ describe("a service", () => {
       const { url } = yield* service({ prices: [{ use: fixture("acme-prices.ts"), options: { rate: "1" } }] })
       assert.strictEqual((yield* get(`${url}/health/ready`)).status, 200)
     }).pipe(Effect.scoped, Effect.provide(services)))
+
+  it.live("ends the start in one sentence, with the plugin's name, however the plugin fails", () =>
+    Effect.gen(function*() {
+      for (
+        const [start, sentence] of [
+          ["throws", "thrown in layer"],
+          ["dies", "a defect"],
+          ["fails", "no licence"],
+          ["answers", "its `layer` answers something that is no Layer of \"effect\""]
+        ]
+      ) {
+        const use = fixture("broken.ts")
+        const exit = yield* Effect.exit(Effect.scoped(service({ modules: [{ use, options: { start } }] })))
+        const error = Exit.isFailure(exit) ? Cause.squash(exit.cause) : undefined
+        assert.instanceOf(error, PluginFailed)
+        assert.strictEqual(error.message, `plugin "${use}": did not start: ${sentence}`)
+      }
+    }).pipe(Effect.provide(services)))
 
   it.live("tells its health on both ports, its metrics to the operator only, by route and never by path", () =>
     Effect.gen(function*() {

@@ -40,10 +40,10 @@ const outsidePlugin = `
   import { Effect, Layer, Schema } from "effect"
   import { map } from "effect/Effect"
   import { HttpClient } from "effect/http"
-  import * as Plugin from "tillwire/runtime/Plugin"
-  import { Prices } from "tillwire/runtime/Prices"
+  import { make, Prices } from "tillwire/plugin"
 
-  export const plugin = Plugin.make({
+  export const plugin = make({
+    api: 1,
     name: "outside",
     slot: "prices",
     options: Schema.Struct({ url: Schema.String, prices: Schema.Record(Schema.String, Schema.String) }),

@@ -24,7 +24,7 @@ const filesOf = (path: string): ReadonlyArray<string> =>
       .flatMap((entry) => entry.isFile() ? [join(entry.parentPath, entry.name).slice(root.length)] : [])
 
 /** Changes with every change of the service. */
-const version = (): string => {
+export const sourcesVersion = (): string => {
   const hash = createHash("sha256").update(process.version)
   for (const file of ingredients.filter((path) => existsSync(join(root, path))).flatMap(filesOf).toSorted()) {
     hash.update(file).update("\0").update(readFileSync(join(root, file))).update("\0")
@@ -41,7 +41,7 @@ const removeOlder = (): void => {
 
 /** The entry of the bundle of these sources, if it was built. */
 export const findBundle = (): string | undefined => {
-  const entry = join(cache, version(), "main.js")
+  const entry = join(cache, sourcesVersion(), "main.js")
   return existsSync(entry) ? entry : undefined
 }
 
@@ -49,7 +49,7 @@ export const findBundle = (): string | undefined => {
 export const buildBundle = async (): Promise<string> => {
   const found = findBundle()
   if (found !== undefined) return found
-  const folder = join(cache, version())
+  const folder = join(cache, sourcesVersion())
   const unfinished = `${folder}.${randomBytes(4).toString("hex")}`
   mkdirSync(cache, { recursive: true })
   await promisify(execFile)(process.execPath, [join(root, "runtime/build.ts"), unfinished])

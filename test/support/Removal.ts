@@ -55,7 +55,7 @@ export const removableModules: ReadonlyArray<string> = [
 
 /**
  * Tests that compare pages, tables of codes or lists of routes with the whole service: who deletes a module deletes
- * what the pages say of it too. The last one bundles the service, and needs node_modules itself beside it, not a link.
+ * what the pages say of it too. The last two bundle the service, and need node_modules itself beside it, not a link.
  */
 const wholeServiceTests: ReadonlyArray<string> = [
   "test/modules/docs/reference.test.ts",
@@ -64,7 +64,8 @@ const wholeServiceTests: ReadonlyArray<string> = [
   "test/journeys/health.test.ts",
   "test/journeys/attacks/credentials.test.ts",
   "test/runtime/http/declared.test.ts",
-  "test/runtime/build.test.ts"
+  "test/runtime/build.test.ts",
+  "test/runtime/plugins.test.ts"
 ]
 
 /** Calls that only {@link optionalModules} modules answer and that no path names in full. */

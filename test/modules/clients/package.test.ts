@@ -5,34 +5,19 @@
  */
 import { assert, beforeAll, describe, it } from "@effect/vitest"
 import { execFileSync } from "node:child_process"
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync
-} from "node:fs"
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
+import { installPackages, outsideFolder, type PackedFiles } from "../../support/Packages.ts"
 
 const root = decodeURIComponent(new URL("../../..", import.meta.url).pathname)
-const folder = mkdtempSync(join(tmpdir(), "till-package-"))
-
-/** The packages, by name, with the folder that each is packed of. Packing the first makes that of the second. */
-const packages: Readonly<Record<string, string>> = {
-  tillwire: root,
-  "@tillwire/sdk": join(root, "dist", "sdk")
-}
+const folder = outsideFolder("package")
 
 /** Bytes that `@tillwire/sdk` takes where it is installed, nine tenths of them types. */
 const mostSdkBytes = 96 * 1024
 
-/** The names and sizes of what a package holds. */
-const contents = new Map<string, ReadonlyArray<{ readonly path: string; readonly size: number }>>()
+/** The names and sizes of what the packages hold. */
+let contents: PackedFiles = {}
 
 const run = (command: string, words: ReadonlyArray<string>, cwd = folder): string =>
   execFileSync(command, words, { cwd, encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] })
@@ -177,19 +162,8 @@ const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>):
 }
 
 describe("the package", () => {
-  beforeAll(() => {
-    for (const [name, source] of Object.entries(packages)) {
-      const [packed] = JSON.parse(run("npm", ["pack", "--json", "--pack-destination", folder], source)) as [
-        { readonly filename: string; readonly files: ReadonlyArray<{ readonly path: string; readonly size: number }> }
-      ]
-      contents.set(name, packed.files)
-      const installed = join(folder, "node_modules", name)
-      mkdirSync(installed, { recursive: true })
-      run("tar", ["-xzf", join(folder, packed.filename), "-C", installed, "--strip-components", "1"])
-    }
-    // What npm would fetch for it is already here.
-    symlinkSync(join(root, "node_modules", "effect"), join(folder, "node_modules", "effect"))
-    symlinkSync(join(root, "node_modules", "@types"), join(folder, "node_modules", "@types"))
+  beforeAll(async () => {
+    contents = await installPackages(folder)
     write("package.json", JSON.stringify({ name: "shop", type: "module", private: true }))
     return () => rmSync(folder, { recursive: true, force: true })
   }, 120_000)
@@ -212,13 +186,13 @@ describe("the package", () => {
   }, 120_000)
 
   it("holds no test, no data and no secret", () => {
-    const names = contents.get("tillwire")!.map(({ path }) => path)
+    const names = contents["tillwire"]!.map(({ path }) => path)
     assert.deepStrictEqual(names.filter((name) => /^(test|\.tillwire|\.ci|node_modules|dist\/sdk)\//.test(name)), [])
     assert.includeMembers(names, ["dist/client.js", "dist/service/THIRD_PARTY_NOTICES.md", "LICENSE"])
   })
 
   it("of the client is small, and needs no other", () => {
-    const files = contents.get("@tillwire/sdk")!
+    const files = contents["@tillwire/sdk"]!
     assert.includeMembers(files.map(({ path }) => path), ["fetch.js", "webhooks.js", "openapi.d.ts", "LICENSE"])
     assert.isBelow(files.reduce((sum, { size }) => sum + size, 0), mostSdkBytes)
     const sdk = join(folder, "node_modules", "@tillwire", "sdk")

@@ -51,6 +51,18 @@ describe("plugins", () => {
     assert.deepStrictEqual(messages(entries), [])
   })
 
+  it("commit rows to tables of their own: not to each other's, and not to the runtime's", () => {
+    const entries = picked([
+      plugin("a", { tables: ["a_rows"] }),
+      plugin("b", { tables: ["b_rows", "a_rows"] }),
+      plugin("c", { tables: ["webhook_endpoints"] })
+    ])
+    assert.deepStrictEqual(messages(entries), [
+      `modules.1.use: the table "a_rows" is in "a" and in "b": remove one of the two`,
+      `modules.2.use: the table "webhook_endpoints" is the runtime's own: remove "c", or tell its author`
+    ])
+  })
+
   it("of one name are refused, except one driver for several chains", () => {
     const chain = plugin("evm", { slot: "chains" })
     assert.deepStrictEqual(messages(picked([chain, chain])), [])

@@ -170,19 +170,24 @@ describe("the event bus", () => {
       yield* assertStreams(bus, quick.heard, [1, 2, 3])
     }))
 
-  it.effect("goes on after a handler's defect", () =>
+  it.effect("goes on after a handler's defect, and after one that throws", () =>
     Effect.gen(function*() {
       const { append, bus } = yield* node(yield* commitDatabase)
       let calls = 0
-      const second = yield* Deferred.make<void>()
-      yield* bus.subscribe("broken once", () =>
-        ++calls === 1 ? Effect.die(new Error("broken")) : Effect.asVoid(Deferred.succeed(second, undefined)))
-      yield* append(commitOf(1, { events: [eventDraft("a")] }))
-      while (calls < 1) {
-        yield* Effect.yieldNow
+      const third = yield* Deferred.make<void>()
+      yield* bus.subscribe("broken twice", () => {
+        calls += 1
+        if (calls === 1) throw new Error("thrown")
+        return calls === 2 ? Effect.die(new Error("broken")) : Effect.asVoid(Deferred.succeed(third, undefined))
+      })
+      for (const n of [1, 2]) {
+        yield* append(commitOf(1, { events: [eventDraft(`event ${n}`)] }))
+        while (calls < n) {
+          yield* Effect.yieldNow
+        }
       }
-      yield* append(commitOf(1, { events: [eventDraft("b")] }))
-      yield* Deferred.await(second)
+      yield* append(commitOf(1, { events: [eventDraft("event 3")] }))
+      yield* Deferred.await(third)
     }))
 
   it.effect("reads one merchant's stored events after a position, or one invoice's", () =>

@@ -216,6 +216,27 @@ describe("Prices", () => {
       })
     ))
 
+  it.effect("isolates a source that throws, or fails or answers as no source may, and logs it", () =>
+    running((quotes, logs) =>
+      Effect.gen(function*() {
+        const good = scripted("good")
+        good.answer = always("3500")
+        const throws = scripted("throws")
+        throws.answer = () => {
+          throw new Error("thrown at once")
+        }
+        const fails = scripted("fails")
+        fails.answer = () => Effect.fail("a failure of its own" as never)
+        const answers = scripted("answers")
+        answers.answer = () => Effect.succeed({ ethereum: 3500 } as never)
+        for (const { source } of [throws, fails, answers, good]) yield* quotes.register(source)
+        assert.strictEqual((yield* quotes.spot(ether)).source, "good")
+        for (const text of ["thrown at once", "a failure of its own", "not iterable"]) {
+          assert.isTrue(logs.some((line) => line.includes(text)), text)
+        }
+      })
+    ))
+
   it.effect("isolates a source that fails, dies or hangs, and logs it once a minute", () =>
     running((quotes, logs) =>
       Effect.gen(function*() {
