@@ -21,6 +21,14 @@ CREATE TABLE address_claims (
   CONSTRAINT address_claims_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE carried_keys (
+  label text NOT NULL,
+  key_id smallint NOT NULL,
+  sealed_key text NOT NULL,
+  ends_at timestamp with time zone,
+  CONSTRAINT carried_keys_pkey PRIMARY KEY (label, key_id)
+);
+
 CREATE TABLE chain_cursors (
   id text NOT NULL,
   merchant_id integer NOT NULL,
@@ -111,11 +119,19 @@ CREATE TABLE leases (
   CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
 
+CREATE TABLE master_key_uses (
+  process_id text NOT NULL,
+  check_value text NOT NULL,
+  seen_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT master_key_uses_pkey PRIMARY KEY (process_id)
+);
+
 CREATE TABLE master_keys (
   place integer NOT NULL,
   check_value text NOT NULL,
   kept_in text NOT NULL,
   adopted_at timestamp with time zone NOT NULL DEFAULT now(),
+  retired_at timestamp with time zone,
   CONSTRAINT master_keys_pkey PRIMARY KEY (place)
 );
 
