@@ -1,6 +1,6 @@
 /**
- * The file of a backup: a tar archive, compressed by zstd, encrypted by age (age-encryption.org/v1). Other programs read
- * it, too: `age --decrypt -i key.txt <file> | zstd -d | tar -x`. Everything streams, so memory does not grow with it.
+ * The file of a backup: a tar archive, compressed by zstd, encrypted by age (age-encryption.org/v1). Other programs
+ * read it, too: `age --decrypt -i key.txt <file> | zstd -d | tar -x`. Everything streams: memory does not grow with it.
  */
 import { Decrypter, Encrypter } from "age-encryption"
 import { createReadStream, createWriteStream, existsSync } from "node:fs"

@@ -1,7 +1,7 @@
 /**
  * The mark of a restore, a file of the data directory, and what the service does about it at its next start: it tells
- * its networks and wallets before anybody is served (`Chains.declareRestore`). So nobody is given an address that a lost
- * invoice was given.
+ * its networks and wallets before anybody is served (`Chains.declareRestore`). So nobody is given an address that a
+ * lost invoice was given.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { existsSync, readFileSync, renameSync } from "node:fs"

@@ -1,6 +1,6 @@
 /** `backup` and `restore` of the command line: their words, what they print, and what they call. */
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
-import { Console, Effect, FileSystem, Option, Path } from "effect"
+import { Console, DateTime, Effect, FileSystem, Option, Path } from "effect"
 import { parseArgs, type ParseArgsOptionsConfig } from "node:util"
 import { type BackupResult, takeBackup } from "../backup/Backup.ts"
 import { BackupError } from "../backup/BackupError.ts"
@@ -57,9 +57,9 @@ const progressMillis = 500
 
 /** Writes how far it is to standard error of a terminal, in one line. */
 const progressOf = (what: string) => {
-  let last = 0
+  let last = -progressMillis
   return (bytes: number) => {
-    const now = Date.now()
+    const now = performance.now()
     if (!process.stderr.isTTY || now - last < progressMillis) return
     last = now
     process.stderr.write(`\r${what}: ${(bytes / 1e6).toFixed(0)} MB`)
@@ -68,7 +68,7 @@ const progressOf = (what: string) => {
 
 const endProgress = Effect.sync(() => void (process.stderr.isTTY && process.stderr.write("\r\u001b[K")))
 
-const timeOf = (seconds: number): string => new Date(seconds * 1000).toISOString()
+const timeOf = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
 const wordsOf = ({ backup_time, postgres, version }: BackupDescription): string =>
   `begun at ${timeOf(backup_time)} (backup_time ${backup_time}), by version ${version}, PostgreSQL ${postgres}`
