@@ -40,7 +40,9 @@ import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
 import { HealthReport, mergeReports } from "./telemetry/HealthReport.ts"
 import { mergeMetrics } from "./telemetry/MergedMetrics.ts"
+import { exportMetrics } from "./telemetry/MetricExporter.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
+import { Traces } from "./telemetry/Traces.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** Where the service can be reached, once it can. */
@@ -206,6 +208,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
 const operationsOf = Effect.fnUntraced(
   function*(role: ProcessRole, processes: MutableRef.MutableRef<HttpProcesses | null>) {
     const own = yield* OpsRoutes.ownAnswers
+    yield* exportMetrics(own.measure)
     if (role === "single") return { ...own, onServing: Effect.void }
     if (role === "http") {
       const link = yield* makeProcessLink(process as Peer, { metrics: own.metrics })
@@ -238,7 +241,7 @@ const openInternal = (
 ) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
-    yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
+    yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts], yield* Traces) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken, operations)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }

@@ -44,6 +44,7 @@ import { runtimeMigrations, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
 import * as PaymentLog from "../telemetry/PaymentLog.ts"
+import * as Traces from "../telemetry/Traces.ts"
 import * as TextSigners from "../TextSigners.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
@@ -97,14 +98,14 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const platform = Layer.mergeAll(
+  const platform = Traces.layer.pipe(Layer.provideMerge(Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     RpcServer.layer,
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
-  )
+  )))
   const state = migrations(plugins, role).pipe(
     Layer.provideMerge(HealthCheck.layer),
     Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
