@@ -62,6 +62,8 @@ export type PluginEntry = typeof PluginEntry.Type
 
 const Entries = byDefault(Schema.Array(PluginEntry), [])
 
+const LogLevelName = Schema.Literals(["debug", "info", "warn", "error"])
+
 /** The collector of traces and metrics (modules/docs/reference/operations.md#traces). */
 const Otlp = Schema.Struct({
   /** The collector's base: `http://localhost:4318`. `/v1/traces` and `/v1/metrics` are added. */
@@ -264,7 +266,12 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /** `json`: one line per entry; `pretty`: for people; `auto` (default): pretty on a terminal. */
       logs: byDefault(Schema.Literals(["json", "pretty", "auto"]), "auto"),
-      level: byDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info"),
+      level: byDefault(LogLevelName, "info"),
+      /**
+       * Levels of parts of the service, in place of `level`: `{ "webhooks": "debug" }`. Parts are the folders of
+       * `runtime/` and the names of modules; an entry's is its field `area`. Default none.
+       */
+      levels: byDefault(Schema.Record(Schema.String, LogLevelName), {}),
       /** Which answered requests have an entry: `all` (default), `failed` (status 500 and above), or `none`. */
       requests: byDefault(Schema.Literals(["all", "failed", "none"]), "all"),
       /** Whether each change of a merchant's money has an entry. Default true. */

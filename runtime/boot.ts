@@ -34,10 +34,11 @@ import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsError } from "./Secrets.ts"
-import { Settings } from "./Settings.ts"
+import { Settings, type SettingsValue } from "./Settings.ts"
 import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
+import { areaOfPlugin, inArea } from "./telemetry/Areas.ts"
 import { HealthReport, mergeReports } from "./telemetry/HealthReport.ts"
 import { mergeMetrics } from "./telemetry/MergedMetrics.ts"
 import { exportMetrics } from "./telemetry/MetricExporter.ts"
@@ -86,8 +87,9 @@ export const boot = (
       const settings = yield* resolveSettings(config, instanceId)
       yield* checkDataDirectory(settings.dataDirectory, settings.environments)
       const below = kernel(config, settings, role)
-      return listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config)).pipe(
-        Layer.provideMerge(plugins(config.plugins)),
+      const inHttp = inArea(settings.telemetry, "http")
+      return inHttp(listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config))).pipe(
+        Layer.provideMerge(plugins(config.plugins, settings.telemetry)),
         Layer.provideMerge(below)
       ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
     }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer]))
@@ -127,9 +129,10 @@ const freePort = (host: string): Effect.Effect<number> =>
 type AnyLayer = Layer.Layer<never, PluginFailed, Kernel>
 
 /** Each plugin stands on the ones before it: `Layer.mergeAll` would keep no order. */
-const plugins = (entries: ReadonlyArray<SelectedPlugin>): AnyLayer =>
+const plugins = (entries: ReadonlyArray<SelectedPlugin>, telemetry: SettingsValue["telemetry"]): AnyLayer =>
   entries.reduce<AnyLayer>(
-    (before, entry) => Layer.provideMerge(startPlugin(entry), before) as AnyLayer,
+    (before, entry) =>
+      Layer.provideMerge(inArea(telemetry, areaOfPlugin(entry.plugin))(startPlugin(entry)), before) as AnyLayer,
     Layer.empty
   )
 
