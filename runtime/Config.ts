@@ -7,7 +7,7 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
 import { getNodeValue } from "jsonc-parser"
 import { countHttpProcesses, maximumOnEmbedded } from "./boot/ProcessRole.ts"
-import { check, type SelectedPlugin } from "./config/Check.ts"
+import { areaProblems, check, type SelectedPlugin } from "./config/Check.ts"
 import { decodeAt, isRecord } from "./config/Decode.ts"
 import { type Override, overridesIn, place, placeWithoutSchema, putAt } from "./config/Overrides.ts"
 import { findPlugin } from "./config/Plugins.ts"
@@ -74,6 +74,7 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   draft.problems.push(...check(plugins, environments))
   if (decodedSettings._tag === "Decoded" && store !== undefined) {
     draft.problems.push(...processProblems({ settings: decodedSettings.value, store, plugins }))
+    draft.problems.push(...areaProblems(decodedSettings.value.telemetry.levels, plugins))
   }
   const literals = literalSecrets(draft.value, plugins, (path) => isReferenced(draft, path))
   if (environments.includes("mainnet")) {

@@ -29,6 +29,14 @@ const AddressRange = Schema.String.check(
   Schema.makeFilter(isAddressRange, { expected: "an IP address or a range such as 10.0.0.0/8" })
 )
 
+const HeaderName = Schema.String.check(
+  Schema.isPattern(/^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/, { expected: "the name of an HTTP header" })
+)
+
+const HeaderValue = Schema.String.check(
+  Schema.isPattern(/^[\x20-\x7e]{1,4096}$/, { expected: "1 to 4,096 visible ASCII characters" })
+)
+
 const ProxyUrl = Schema.String.check(
   Schema.makeFilter(
     (text) => /^https?:\/\/[^\s/?#]+\/?$/.test(text) && URL.canParse(text),
@@ -53,6 +61,31 @@ export const PluginEntry = Schema.Struct({
 export type PluginEntry = typeof PluginEntry.Type
 
 const Entries = byDefault(Schema.Array(PluginEntry), [])
+
+const LogLevelName = Schema.Literals(["debug", "info", "warn", "error"])
+
+/** The collector of traces and metrics (modules/docs/reference/operations.md#traces). */
+const Otlp = Schema.Struct({
+  /** The collector's base: `http://localhost:4318`. `/v1/traces` and `/v1/metrics` are added. */
+  url: Schema.String.check(
+    Schema.makeFilter(
+      (text) => /^https?:\/\/[^\s/?#@]+[^\s?#]*$/.test(text) && URL.canParse(text),
+      { expected: "an http or https URL such as http://localhost:4318, with credentials in headers and not in it" }
+    )
+  ),
+  /** Sent with each call: `{ "authorization": "Bearer ${env:OTLP_TOKEN}" }`. Default none. */
+  headers: byDefault(Schema.Record(HeaderName, HeaderValue), {}),
+  /** The share of requests, and of other work, that is traced: 0 to 1. Default 0.01. */
+  traces: byDefault(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })), 0.01),
+  /** Whether the metrics of `/metrics` are sent as well, each minute. Default true. */
+  metrics: byDefault(Schema.Boolean, true),
+  /**
+   * Addresses and CIDR ranges of your own services, whose `traceparent` is gone on with on the public port: they decide
+   * whether their calls are traced. Default none: the traces of others are only linked to. The internal port trusts
+   * every caller.
+   */
+  trustedCallers: byDefault(Schema.Array(AddressRange), [])
+})
 
 /** The name that `runtime/secrets/MasterCheck.ts` gives a key. */
 const LostKey = Schema.String.check(
@@ -234,11 +267,18 @@ export const SettingsSchema = Schema.Struct({
     Schema.Struct({
       /** `json`: one line per entry; `pretty`: for people; `auto` (default): pretty on a terminal. */
       logs: byDefault(Schema.Literals(["json", "pretty", "auto"]), "auto"),
-      level: byDefault(Schema.Literals(["debug", "info", "warn", "error"]), "info"),
+      level: byDefault(LogLevelName, "info"),
+      /**
+       * Levels of parts of the service, in place of `level`: `{ "webhooks": "debug" }`. Parts are the folders of
+       * `runtime/` and the names of modules; an entry's is its field `area`. Default none.
+       */
+      levels: byDefault(Schema.Record(Schema.String, LogLevelName), {}),
       /** Which answered requests have an entry: `all` (default), `failed` (status 500 and above), or `none`. */
       requests: byDefault(Schema.Literals(["all", "failed", "none"]), "all"),
       /** Whether each change of a merchant's money has an entry. Default true. */
-      payments: byDefault(Schema.Boolean, true)
+      payments: byDefault(Schema.Boolean, true),
+      /** Where traces and metrics are sent over OTLP/HTTP, as protobuf. Default: nowhere. */
+      otlp: Schema.optionalKey(Otlp)
     }),
     {}
   )

@@ -50,13 +50,16 @@ import type { SecretsError } from "./Secrets.ts"
 import { Rotation } from "./secrets/Rotation.ts"
 import { SecretsRpc } from "./secrets/SecretsRpc.ts"
 import { handlers as secretsHandlers } from "./secrets/SecretsRpcHandlers.ts"
-import { Settings } from "./Settings.ts"
+import { Settings, type SettingsValue } from "./Settings.ts"
 import { Sockets } from "./Sockets.ts"
 import type { StoreError, StoreGuard } from "./Store.ts"
 import { Health } from "./Telemetry.ts"
+import { areaOfPlugin, inArea } from "./telemetry/Areas.ts"
 import { HealthReport, mergeReports } from "./telemetry/HealthReport.ts"
 import { mergeMetrics } from "./telemetry/MergedMetrics.ts"
+import { exportMetrics } from "./telemetry/MetricExporter.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
+import { Traces } from "./telemetry/Traces.ts"
 import { Webhooks } from "./Webhooks.ts"
 
 /** Where the service can be reached, once it can. */
@@ -100,8 +103,9 @@ export const boot = (
       const settings = yield* resolveSettings(config, instanceId)
       yield* checkDataDirectory(settings.dataDirectory, settings.environments)
       const below = kernel(config, settings, role)
-      return listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config)).pipe(
-        Layer.provideMerge(plugins(config.plugins)),
+      const inHttp = inArea(settings.telemetry, "http")
+      return inHttp(listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config))).pipe(
+        Layer.provideMerge(plugins(config.plugins, settings.telemetry)),
         Layer.provideMerge(below)
       ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
     }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer]))
@@ -141,9 +145,10 @@ const freePort = (host: string): Effect.Effect<number> =>
 type AnyLayer = Layer.Layer<never, PluginFailed, Kernel>
 
 /** Each plugin stands on the ones before it: `Layer.mergeAll` would keep no order. */
-const plugins = (entries: ReadonlyArray<SelectedPlugin>): AnyLayer =>
+const plugins = (entries: ReadonlyArray<SelectedPlugin>, telemetry: SettingsValue["telemetry"]): AnyLayer =>
   entries.reduce<AnyLayer>(
-    (before, entry) => Layer.provideMerge(startPlugin(entry), before) as AnyLayer,
+    (before, entry) =>
+      Layer.provideMerge(inArea(telemetry, areaOfPlugin(entry.plugin))(startPlugin(entry)), before) as AnyLayer,
     Layer.empty
   )
 
@@ -234,6 +239,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
 const operationsOf = Effect.fnUntraced(
   function*(role: ProcessRole, processes: MutableRef.MutableRef<HttpProcesses | null>) {
     const own = yield* OpsRoutes.ownAnswers
+    yield* exportMetrics(own.measure)
     if (role === "single") return { ...own, onServing: Effect.void }
     if (role === "http") {
       const link = yield* makeProcessLink(process as Peer, { metrics: own.metrics })
@@ -266,7 +272,7 @@ const openInternal = (
 ) =>
   Effect.gen(function*() {
     const router = yield* HttpRouter.make
-    yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
+    yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts], yield* Traces) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken, operations)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }

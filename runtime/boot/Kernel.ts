@@ -45,8 +45,10 @@ import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
+import { inArea, type KernelArea } from "../telemetry/Areas.ts"
 import * as HealthCheck from "../telemetry/Health.ts"
 import * as PaymentLog from "../telemetry/PaymentLog.ts"
+import * as Traces from "../telemetry/Traces.ts"
 import * as TextSigners from "../TextSigners.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
@@ -98,39 +100,40 @@ const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole)
  * the work that one process does for all: it holds no lease and sends no webhook.
  */
 export const kernel = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
+  const part = <A, E, R>(area: KernelArea, layer: Layer.Layer<A, E, R>) => inArea(settings.telemetry, area)(layer)
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
   const sealedColumns = [...runtimeSealedColumns, ...plugins.flatMap((plugin) => plugin.sealedColumns ?? [])]
-  const platform = Layer.mergeAll(
+  const platform = Traces.layer.pipe(Layer.provideMerge(Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
-    RpcServer.layer,
+    part("rpc", RpcServer.layer),
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
-  )
+  )))
   const state = Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
-    Layer.provideMerge(Secrets.layer),
+    Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role))),
+    Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
   )
-  const log = Layer.merge(EventBus.layer, PaymentLog.layer).pipe(
-    Layer.provideMerge(Commit.layer(tables, rollups)),
+  const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
+    Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)
   )
   const work = Layer.mergeAll(
-    Webhooks.layerWith({ sends: role !== "http" }),
-    DeliveryRetention.layer,
-    EventRetention.layer
+    part("webhooks", Webhooks.layerWith({ sends: role !== "http" })),
+    part("webhooks", DeliveryRetention.layer),
+    part("commit", EventRetention.layer)
   ).pipe(
-    Layer.provideMerge(Chains.layer),
-    Layer.provideMerge(Oracle.layerWith(settings.pricing)),
-    Layer.provideMerge(TokenCatalog.layer),
-    Layer.provideMerge(Timers.layer),
-    Layer.provideMerge(role === "http" ? Leases.waitingLayer : Leases.layer),
+    Layer.provideMerge(part("chains", Chains.layer)),
+    Layer.provideMerge(part("prices", Oracle.layerWith(settings.pricing))),
+    Layer.provideMerge(part("tokencatalog", TokenCatalog.layer)),
+    Layer.provideMerge(part("timers", Timers.layer)),
+    Layer.provideMerge(part("leases", role === "http" ? Leases.waitingLayer : Leases.layer)),
     Layer.provideMerge(
       Layer.mergeAll(
         Actors.layer,
@@ -150,15 +153,15 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(log)
   )
   const health = Layer.mergeAll(
-    Flushes.healthLayer,
-    ChainHealth.healthLayer,
-    LeaseHealth.healthLayer,
-    TimerHealth.healthLayer,
-    PriceHealth.healthLayer
+    part("commit", Flushes.healthLayer),
+    part("chains", ChainHealth.healthLayer),
+    part("leases", LeaseHealth.healthLayer),
+    part("timers", TimerHealth.healthLayer),
+    part("prices", PriceHealth.healthLayer)
   )
   return health.pipe(
-    Layer.provideMerge(Sockets.layer),
-    Layer.provideMerge(Http.layer(apisOf(plugins))),
+    Layer.provideMerge(part("sockets", Sockets.layer)),
+    Layer.provideMerge(part("http", Http.layer(apisOf(plugins)))),
     Layer.provideMerge(work)
   )
 }

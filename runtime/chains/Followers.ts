@@ -31,6 +31,7 @@ import { hasGap } from "./Repairs.ts"
 import { keepRepairing } from "./RepairWorker.ts"
 import { readReported } from "./ReportedTransfers.ts"
 import type { RingPoint } from "./ChainsRepo.ts"
+import { recordOwn } from "../telemetry/Traces.ts"
 import { isListed } from "./TransferObserver.ts"
 import { processTurn } from "./TurnProcessor.ts"
 import { makeVerification } from "./Verification.ts"
@@ -144,7 +145,17 @@ const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fen
     Effect.repeat(readBalances(follower), Schedule.spaced(Balances.passMillis(environment)))
   )
   yield* Effect.forkScoped(keepVerifying(follower))
-  yield* Stream.runForEach(items, (item) => processTurn(follower, fence, item))
+  yield* Stream.runForEach(items, (item) => {
+    const turn = processTurn(follower, fence, item)
+    // Most turns only look whether there is anything to do.
+    return item._tag === "Check"
+      ? turn
+      : recordOwn("chain turn", {
+        "tillwire.network": network,
+        "tillwire.environment": environment,
+        "tillwire.turn": item._tag
+      }, turn)
+  })
 }, Effect.scoped)
 
 /** For ever: follows, and after a failure pauses and follows again from the stored cursor. */

@@ -23,6 +23,7 @@ import { FlushLog, noFlushes, recordFailure, recordSuccess } from "./Flushes.ts"
 import { briefLockMillis } from "./Statement.ts"
 import type { Rollup } from "../Rollups.ts"
 import { databaseMessage } from "../store/StoreError.ts"
+import { recordIn, Traces } from "../telemetry/Traces.ts"
 import { groupRollups } from "./RollupDeltas.ts"
 
 /**
@@ -112,6 +113,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
   // oxlint-disable-next-line max-lines-per-function -- the same
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
+    const traces = yield* Traces
     // The limit on a real database is in real time, whatever clock the rest of the service runs under.
     const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, Clock.Clock.defaultValue())
     const { shapes, statements } = yield* prepare(tables, rollups)
@@ -264,7 +266,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 
     const runFork = Effect.runForkWith(writerContext)
 
-    const append = (commit: Append): Effect.Effect<CommitResult, Failure> =>
+    const write = (commit: Append): Effect.Effect<CommitResult, Failure> =>
       Effect.suspend(() => {
         const encoded = encode(commit, byName, rollupsByObject)
         const shard = shards[commit.merchantId % shardCount]!
@@ -278,6 +280,18 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
             if (index >= 0) shard.queue.splice(index, 1)
           })
         })
+      })
+
+    const append = !traces.isOn ? write : (commit: Append) =>
+      Effect.suspend(() => {
+        const { cause, environment, events, merchantId, writes } = commit
+        const span = traces.beginFor(cause.requestId, "commit", {
+          "tillwire.merchant_id": merchantId,
+          "tillwire.environment": environment,
+          "tillwire.commit.rows": writes.length,
+          "tillwire.commit.events": events.length
+        })
+        return recordIn(span, write(commit))
       })
 
     yield* Effect.addFinalizer(() =>

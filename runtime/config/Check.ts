@@ -5,6 +5,7 @@ import { ChainsRpc } from "../chains/ChainsRpc.ts"
 import type { Slot } from "../Plugin.ts"
 import { HealthRpc } from "../rpc/HealthRpc.ts"
 import { runtimeTables } from "../Tables.ts"
+import { areaOfPlugin, kernelAreas } from "../telemetry/Areas.ts"
 import type { AnyPlugin } from "./Plugins.ts"
 import type { Problem } from "./Problem.ts"
 import type { KeyPath } from "./Source.ts"
@@ -33,6 +34,19 @@ export const check = (
   ...collisions(plugins, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`),
   ...collisions(plugins, runtimeTables, ({ tables = [] }) => tables, (table) => `the table "${table}"`)
 ]
+
+/** Levels of the log for parts that there are not: whoever misspelt one would wait for its entries. */
+export const areaProblems = (
+  levels: Readonly<Record<string, unknown>>,
+  plugins: ReadonlyArray<SelectedPlugin>
+): ReadonlyArray<Problem> => {
+  const areas = [...new Set([...kernelAreas, ...plugins.map(({ plugin }) => areaOfPlugin(plugin))])].toSorted()
+  return Object.keys(levels).filter((area) => !areas.includes(area)).map((area) => ({
+    path: ["telemetry", "levels", area],
+    at: "key",
+    message: `this deployment has no part "${area}": write one of ${areas.join(", ")}`
+  }))
+}
 
 const use = (entry: SelectedPlugin): KeyPath => [...entry.path, "use"]
 

@@ -13,8 +13,12 @@ import {
   type RequestFacts,
   RequestInfo
 } from "../Http.ts"
+import { localCallerOf } from "../LocalCalls.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
+import { loggedId } from "../telemetry/LineWriter.ts"
 import type { RequestLog } from "../telemetry/RequestLog.ts"
+import { isTracedRequestId, type RequestTrace, tracedRequestId } from "../telemetry/TraceContext.ts"
+import type { TracesShape } from "../telemetry/Traces.ts"
 import { hasBody, isOversized, mediaTypeFault, takeSenderDelay } from "./Body.ts"
 import { failureResponse, isRouteNotFound, refusalTo } from "./ErrorResponses.ts"
 import { write } from "./NodeResponse.ts"
@@ -25,13 +29,19 @@ import { hasUnknownVersion, versionHeaders, versionOf } from "./Versions.ts"
 
 const requestIdPattern = /^[A-Za-z0-9_-]{1,64}$/
 
-const requestIdOf = ({ headers }: HttpServerRequest.HttpServerRequest): string => {
-  const sent = headers["x-request-id"]
-  return sent !== undefined && requestIdPattern.test(sent) ? sent : `req_${randomUUID()}`
+/** The request id that the caller chose; undefined: it chose none, or one that only the service may give. */
+const sentRequestId = (request: HttpServerRequest.HttpServerRequest): string | undefined => {
+  const sent = request.headers["x-request-id"]
+  if (sent === undefined || !requestIdPattern.test(sent)) return undefined
+  return isTracedRequestId(sent) && localCallerOf(request) === undefined ? undefined : sent
 }
 
-const factsOf = (request: HttpServerRequest.HttpServerRequest): RequestFacts => ({
-  requestId: requestIdOf(request),
+const factsOf = (
+  request: HttpServerRequest.HttpServerRequest,
+  sent: string | undefined,
+  trace: RequestTrace | null
+): RequestFacts => ({
+  requestId: sent ?? (trace === null ? `req_${randomUUID()}` : tracedRequestId(trace)),
   apiVersion: versionOf(request.headers),
   answerHeaders: {},
   errorForm: plainErrors,
@@ -134,6 +144,10 @@ const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerRespons
     }
   })
 
+/** Stable and without ids: as OpenTelemetry names spans of servers. */
+const requestSpanName = (method: string, route: string | undefined): string =>
+  route === undefined ? method : `${method} ${route}`
+
 type App = Effect.Effect<HttpServerResponse.HttpServerResponse, unknown, never>
 type Response = HttpServerResponse.HttpServerResponse
 
@@ -144,6 +158,9 @@ export interface GlobalMiddlewareOptions {
   readonly errorPages: typeof ErrorPages.Service
   readonly timeLimit: TimeLimit
   readonly logRequest: RequestLog
+  readonly traces: TracesShape
+  /** The address of a request's caller. */
+  readonly addressOf: (request: HttpServerRequest.HttpServerRequest) => string | null
 }
 
 const headersPrototype = Object.getPrototypeOf(Headers.empty)
@@ -186,13 +203,24 @@ const sendOutsideFiber = (request: HttpServerRequest.HttpServerRequest, response
  * the answer. What a route's definition asks for beside that is `Calls.ts`'s. A defect nobody rendered becomes a 500.
  */
 export const globalMiddleware =
-  ({ errorPages, logRequest, rateLimiter, routes, timeLimit }: GlobalMiddlewareOptions) => (app: App): App =>
+  ({ addressOf, errorPages, logRequest, rateLimiter, routes, timeLimit, traces }: GlobalMiddlewareOptions) =>
+  (app: App): App =>
     Effect.withFiber((fiber) => {
       const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
       const clock = fiber.getRef(Clock.Clock)
       const startNanos = clock.monotonicTimeNanosUnsafe()
       const findPath = () => routes.find(request.url)
-      const facts = factsOf(request)
+      const sent = sentRequestId(request)
+      const trace = traces.isOn
+        ? traces.traceRequest({
+          requestId: sent,
+          traceparent: request.headers["traceparent"],
+          address: () => addressOf(request),
+          isInternal: false,
+          isLocal: localCallerOf(request) !== undefined
+        })
+        : null
+      const facts = factsOf(request, sent, trace)
       // Nothing restores the context: `NodeServer.ts` gives every request a fiber of its own.
       fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
       const finish = (response: Response): Response => {
@@ -208,6 +236,18 @@ export const globalMiddleware =
           requestId: facts.requestId,
           merchantId: facts.merchantId
         })
+        if (trace !== null) {
+          traces.recordRequest(trace, requestSpanName(request.method, route?.path), seconds, {
+            isFailed: response.status >= 500,
+            attributes: {
+              "http.request.method": request.method,
+              "http.route": route?.path ?? null,
+              "http.response.status_code": response.status,
+              "tillwire.request_id": loggedId(facts.requestId),
+              "tillwire.merchant_id": facts.merchantId
+            }
+          })
+        }
         return withCommonHeaders(response, request, facts, findPath)
       }
       const respond = refusalTo(errorPages, request)

@@ -13,6 +13,8 @@ import type { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { makeLineWriter } from "../telemetry/LineWriter.ts"
 import { makeRequestLog } from "../telemetry/RequestLog.ts"
+import { Traces } from "../telemetry/Traces.ts"
+import { callerBehind } from "./Addresses.ts"
 import { credentials } from "./Authentication.ts"
 import * as Calls from "./Calls.ts"
 import { globalMiddleware } from "./GlobalMiddleware.ts"
@@ -35,14 +37,16 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
 > => {
   const global = HttpRouter.use((router) =>
     Effect.gen(function*() {
-      const { telemetry } = yield* Settings
+      const { http, telemetry } = yield* Settings
       yield* router.addGlobalMiddleware(
         globalMiddleware({
           routes: fromApis(apis),
           rateLimiter: yield* RateLimiter,
           errorPages: yield* ErrorPages,
           timeLimit: TimeLimit.make(),
-          logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY))
+          logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
+          traces: yield* Traces,
+          addressOf: callerBehind(http.trustProxy)
         }) as never
       )
     })

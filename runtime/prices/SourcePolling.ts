@@ -4,6 +4,7 @@ import { type PriceSource, PriceSourceError } from "../Prices.ts"
 import { assetsInUse, environments, type OracleContext, updateBook } from "./OracleContext.ts"
 import { assetsDue, peerPrice, recordAsked, recordFault, recordPoints } from "./PriceBook.ts"
 import { review } from "./PriceReview.ts"
+import { recordOwn } from "../telemetry/Traces.ts"
 
 /** Milliseconds between polls: a quarter of `freshSeconds`, so three lost polls leave prices fresh. */
 export const pollMillis = 30_000
@@ -80,7 +81,7 @@ export const refresh = (oracle: OracleContext, extraAsset: string | null): Effec
     const done = Deferred.makeUnsafe<void>()
     const assets = new Set([...assetsInUse(oracle, environments), ...(extraAsset === null ? [] : [extraAsset])])
     MutableRef.set(oracle.round, { assets, done })
-    return askAll(oracle, extraAsset).pipe(
+    return recordOwn("price round", { "tillwire.assets": assets.size }, askAll(oracle, extraAsset)).pipe(
       Effect.andThen(review(oracle)),
       Effect.ensuring(Effect.suspend(() => {
         MutableRef.set(oracle.round, null)

@@ -46,7 +46,7 @@ const secretInside = /(mk|ck|whsec|pst|rt)_[A-Za-z0-9_+/=.-]{8,}/g
  * form that needs no look.
  */
 export const loggedId = (id: string): string =>
-  /^req_[0-9a-f-]{36}$/.test(id) ? id : redactText(id.replaceAll(secretInside, `$1_${redactionMark}`))
+  /^req_[0-9a-f-]{36,52}$/.test(id) ? id : redactText(id.replaceAll(secretInside, `$1_${redactionMark}`))
 
 /**
  * Writes what comes in one turn of the event loop to standard output together, and the rest when the scope closes.

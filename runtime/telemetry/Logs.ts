@@ -1,7 +1,8 @@
 /** Structured logs: one JSON line per entry for machines, one readable line for people; both without secrets. */
-import { Cause, Layer, Logger, type LogLevel, References } from "effect"
+import { Cause, Layer, Logger, References } from "effect"
 import { Headers, UrlParams } from "effect/http"
 import type { SettingsValue } from "../Settings.ts"
+import { logLevelOf } from "./Areas.ts"
 import { redactText, secretHeaders, secretQueryFields } from "./Redact.ts"
 
 /** Characters of one entry, at most: a cause may hold a whole response body. */
@@ -73,13 +74,6 @@ export const formatPretty: Logger.Logger<unknown, string> = Logger.make((options
   )
 })
 
-const levels: Readonly<Record<SettingsValue["telemetry"]["level"], LogLevel.LogLevel>> = {
-  debug: "Debug",
-  info: "Info",
-  warn: "Warn",
-  error: "Error"
-}
-
 /** Whether entries are written for people. `isTerminal` decides for `auto`. */
 export const isForPeople = ({ logs }: Pick<SettingsValue["telemetry"], "logs">, isTerminal: boolean): boolean =>
   logs === "pretty" || logs === "auto" && isTerminal
@@ -88,8 +82,8 @@ export const isForPeople = ({ logs }: Pick<SettingsValue["telemetry"], "logs">, 
 export const layer = (telemetry: SettingsValue["telemetry"], isTerminal: boolean): Layer.Layer<never> =>
   Layer.mergeAll(
     Logger.layer([Logger.withConsoleLog(isForPeople(telemetry, isTerminal) ? formatPretty : formatJson)]),
-    Layer.succeed(References.MinimumLogLevel, levels[telemetry.level]),
-    // No exporter reads spans: making them would cost every request for nothing.
+    Layer.succeed(References.MinimumLogLevel, logLevelOf(telemetry.level)),
+    // Effect's own spans hold SQL and URLs of nodes, and cost every request; `Traces.ts` makes the service's.
     Layer.succeed(References.TracerEnabled, false),
     Layer.succeed(Headers.CurrentRedactedNames, secretHeaders),
     Layer.succeed(UrlParams.CurrentRedactedNames, secretQueryFields)

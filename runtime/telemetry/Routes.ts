@@ -6,9 +6,11 @@ import { publicError } from "../../schemas/Errors.ts"
 import { RequestInfo } from "../Http.ts"
 import { errorResponse } from "../http/ErrorResponses.ts"
 import { bearerMatches } from "../rpc/Credential.ts"
+import { Settings } from "../Settings.ts"
 import { Health, metricsPrefix } from "../Telemetry.ts"
 import type { HealthReport } from "./HealthReport.ts"
 import { initializeErrorSeries } from "./HttpMetrics.ts"
+import { makeProcessMetrics } from "./ProcessMetrics.ts"
 
 const ready = Metric.gauge("ready", { description: "1 while the service accepts requests" })
 const memory = Metric.gauge("process_resident_memory_bytes", { description: "Memory of the process" })
@@ -23,20 +25,31 @@ export interface OpsAnswers {
   readonly metrics: Effect.Effect<string>
 }
 
+/** What a process answers by itself. */
+export interface OwnAnswers extends OpsAnswers {
+  /** Measures what is not counted, for whoever reads the metrics next. */
+  readonly measure: Effect.Effect<void>
+}
+
 /** Report and metrics of this process alone. What is measured and not counted is measured when it is asked for. */
-export const ownAnswers: Effect.Effect<OpsAnswers, never, Health> = Effect.gen(function*() {
+export const ownAnswers: Effect.Effect<OwnAnswers, never, Health | Settings> = Effect.gen(function*() {
   const { report } = yield* Health
+  const measureProcess = makeProcessMetrics((yield* Settings).dataDirectory)
   yield* initializeErrorSeries
   const startedMillis = yield* Clock.currentTimeMillis
-  const metrics = Effect.gen(function*() {
+  const measure = Effect.gen(function*() {
     // The report takes the measures of the queue, once a second at most however many ask.
     const { status } = yield* report
     yield* Metric.update(ready, status === "unavailable" ? 0 : 1)
     yield* Metric.update(memory, process.memoryUsage.rss())
+    yield* measureProcess
     yield* Metric.update(uptime, Math.round(((yield* Clock.currentTimeMillis) - startedMillis) / 1000))
-    return yield* PrometheusMetrics.format({ prefix: metricsPrefix, metricNameMapper: withoutPrefix })
   })
-  return { report, metrics }
+  const metrics = Effect.andThen(
+    measure,
+    PrometheusMetrics.format({ prefix: metricsPrefix, metricNameMapper: withoutPrefix })
+  )
+  return { report, metrics, measure }
 })
 
 const scrape = (metrics: Effect.Effect<string>) =>

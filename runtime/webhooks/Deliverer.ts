@@ -21,6 +21,7 @@ import type { Notices } from "../Notices.ts"
 import { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { initializeSeries } from "../Telemetry.ts"
+import { Traces } from "../telemetry/Traces.ts"
 import { type Transport, Webhooks } from "../Webhooks.ts"
 import { type ClaimTarget, initialSchedule, planClaim, scanMillis, wakeDelayed } from "./ClaimSchedule.ts"
 import { type ClaimRequest, exchange, findWaiting } from "./DeliveryExchange.ts"
@@ -70,7 +71,7 @@ const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
     scope: yield* Effect.scope,
     settings: yield* Settings,
     transports,
-    send: makeSender(yield* Secrets, transports),
+    send: makeSender(yield* Secrets, transports, yield* Traces),
     queues: new EndpointQueues(),
     schedule: MutableRef.make(initialSchedule),
     wake: yield* Latch.make(),

@@ -23,6 +23,12 @@ import type { Transports } from "./Transports.ts"
 
 const attempts = Metric.counter("webhook_deliveries_total", { description: "Webhook attempts", incremental: true })
 
+/** Upper bounds in seconds: to the 10 s after which an attempt has failed. */
+const attemptDurations = Metric.histogram("webhook_attempt_duration_seconds", {
+  description: "Seconds from the beginning of a webhook attempt to its answer, or to its failure",
+  boundaries: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+})
+
 /** What came of each attempt: `succeeded`, `retrying`, `failed`, or `pending` where the fault was ours. */
 export const attemptCounts = {
   succeeded: Metric.withAttributes(attempts, { outcome: "succeeded" }),
@@ -118,6 +124,7 @@ const recordOutcome = (
     sendReady(deliverer)
   }
   attemptCounts[result.status].updateUnsafe(1, services)
+  attemptDurations.updateUnsafe((now - startedMillis) / 1_000, services)
   if (isGone) {
     // Nothing is sent meanwhile.
     const rest = queues.finish(delivery, result.outcome, monotonicNow(deliverer))

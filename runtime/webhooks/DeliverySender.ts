@@ -1,6 +1,9 @@
 /** Sends one delivery: signs it, and hands it to the transport of its URL. */
-import { Effect } from "effect"
+import { Effect, type Exit } from "effect"
 import type { Secrets } from "../Secrets.ts"
+import { recordIn, type TracesShape } from "../telemetry/Traces.ts"
+import type { SpanAttributes } from "../telemetry/Spans.ts"
+import { formatTraceparent } from "../telemetry/TraceContext.ts"
 import { type DeliveryAnswer, TransportFailed } from "../Webhooks.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
 import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
@@ -33,7 +36,18 @@ export type DeliverySender = (
   millis: number
 ) => Effect.Effect<DeliveryAnswer, TransportFailed>
 
-export const makeSender = (secrets: Secrets["Service"], transports: Transports): DeliverySender => {
+/** What became of an attempt. A reason of a failure may name a host, so it is left out. */
+const outcomeOf = (exit: Exit.Exit<DeliveryAnswer, TransportFailed>): SpanAttributes =>
+  exit._tag === "Success" ? { "http.response.status_code": exit.value.status } : {}
+
+/** The answers by which a delivery succeeded. */
+const isTaken = ({ status }: DeliveryAnswer): boolean => status >= 200 && status < 300
+
+export const makeSender = (
+  secrets: Secrets["Service"],
+  transports: Transports,
+  traces: TracesShape
+): DeliverySender => {
   const keyOf = makeSigningKeys(secrets)
   return (delivery, millis) => {
     const key = keyOf(delivery.endpoint.sealedSecret)
@@ -42,7 +56,7 @@ export const makeSender = (secrets: Secrets["Service"], transports: Transports):
         new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false })
       )
     }
-    const { attempts, body, event: { environment, id: eventId, type: eventType } } = delivery
+    const { attempts, body, event: { environment, id: eventId, requestId, type: eventType } } = delivery
     const { merchantId, previousSecretExpiresAt, sealedPreviousSecret, url } = delivery.endpoint
     const overlap = sealedPreviousSecret !== null && millis / 1000 < (previousSecretExpiresAt ?? 0)
     const deliveryId = `whd_${delivery.id}`
@@ -59,16 +73,25 @@ export const makeSender = (secrets: Secrets["Service"], transports: Transports):
       key,
       previousKey
     })
-    return transports.send({
+    const span = traces.beginDelivery({ id: eventId, requestId }, {
+      "tillwire.event_id": eventId,
+      "tillwire.event_type": eventType,
+      "tillwire.merchant_id": merchantId,
+      "tillwire.environment": environment,
+      "tillwire.attempt": attempt
+    })
+    const sent = transports.send({
       deliveryId,
       eventId,
       attempt,
       merchantId,
       environment,
       url,
-      headers,
+      // No part of what is signed. An attempt that is not recorded has none: it would tell receivers not to record.
+      headers: span === null ? headers : { ...headers, traceparent: formatTraceparent(span.context) },
       body,
       timeoutMillis: attemptTimeoutMillis
     })
+    return recordIn(span, sent, outcomeOf, (answer) => !isTaken(answer))
   }
 }

@@ -4,7 +4,7 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, signin, quotes,
+ * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, traces, signin, quotes,
  * page, commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
@@ -44,6 +44,7 @@ import { reconciliation } from "./reconciliation.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
+import { traces } from "./traces.ts"
 import { webhook } from "./webhook.ts"
 
 const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<ReadonlyArray<ReportLine>>>> = {
@@ -67,6 +68,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   sockets,
   start,
   tokens,
+  traces,
   signin,
   quotes,
   page,

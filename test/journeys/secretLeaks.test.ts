@@ -1,7 +1,7 @@
 /**
  * Goal: no secret is ever printed, whatever goes wrong while it is held.
  * Method: a service at its most talkative is given every kind of secret in good and broken requests, over every door,
- * and its whole output is searched. Each journey's service is searched the same way when it stops (see `startService`);
+ * and its whole output is searched, and what it sends to a collector of traces and metrics. Each journey's service is searched the same way when it stops (see `startService`);
  * here it is shown that the search finds what it looks for.
  */
 import { assert, describe, it } from "@effect/vitest"
@@ -9,6 +9,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { WebSocket } from "ws"
 import { migratedDatabase } from "../support/Database.ts"
+import { makeCollector } from "../support/OtlpCollector.ts"
 import { answers, makeReceiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -29,20 +30,20 @@ describe("secrets", () => {
     assert.deepStrictEqual(leakedSecrets(block + block, ["mk_dev_secret"]), ["mk_dev_secret"])
   })
 
-  it.live("never reach the log, in good requests and in broken ones", () =>
+  it.live("never reach the log or the collector, in good requests and in broken ones", () =>
     Effect.gen(function*() {
       const receiver = yield* makeReceiver()
       const database = yield* migratedDatabase
+      const collector = yield* makeCollector
+      const config = configOf({
+        database: database.url,
+        receivers: [receiver.host],
+        chains: [{ use: "simulated" }],
+        webhooks: { retryBaseSeconds: 0.05 }
+      })
       const service = yield* startService({
         directory: yield* temporaryDirectory,
-        config: configOf(
-          {
-            database: database.url,
-            receivers: [receiver.host],
-            chains: [{ use: "simulated" }],
-            webhooks: { retryBaseSeconds: 0.05 }
-          }
-        )
+        config: { ...config, telemetry: { ...config.telemetry, otlp: { url: collector.url, traces: 1 } } }
       })
       const { commerce_key, merchant_key } = yield* service.keys
       const shop = yield* openShop(service, receiver, merchant_key)
@@ -132,5 +133,8 @@ describe("secrets", () => {
       yield* service.stop()
       assert.include(service.output(), "\"msg\":\"ready\"")
       assert.deepStrictEqual(leakedSecrets(service.output(), [...secrets, unknown, database.url]), [])
+      assert.isAbove(collector.spans().length, secrets.length)
+      assert.isAbove(collector.metrics().size, 0)
+      assert.deepStrictEqual(leakedSecrets(collector.bytes(), [...secrets, unknown, database.url]), [])
     }).pipe(Effect.scoped))
 })

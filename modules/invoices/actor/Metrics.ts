@@ -1,6 +1,6 @@
 /** Invoices by status and open exceptions, counted for the operator. */
 import { Effect, Metric } from "effect"
-import { Health } from "../../../runtime/Telemetry.ts"
+import { Health, initializeSeries } from "../../../runtime/Telemetry.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
 import { ExceptionType } from "../../../schemas/Payment.ts"
 import type { InvoiceState } from "../machine.ts"
@@ -26,6 +26,7 @@ export const exceptionMetrics = Effect.gen(function*() {
       { discard: true }
     )
   yield* update(new Map())
+  yield* initializePaidSeries
   yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, update), []) })
 })
 
@@ -39,5 +40,26 @@ export const series = Object.fromEntries(
   InvoiceStatus.literals.map((status) => [status, Metric.withAttributes(invoicesTotal, { status })])
 ) as Record<InvoiceStatus, typeof invoicesTotal>
 
-export const count = (before: InvoiceState | null, { status }: InvoiceState) =>
-  before?.status === status ? Effect.void : Metric.update(series[status], 1)
+const paidDollars = Metric.counter("invoices_paid_usd_total", {
+  description: "US dollars of invoices that became paid, by environment",
+  incremental: true
+})
+
+const paidSeries = {
+  devnet: Metric.withAttributes(paidDollars, { environment: "devnet" }),
+  mainnet: Metric.withAttributes(paidDollars, { environment: "mainnet" })
+} as const
+
+/** Makes the series of money exist before the first invoice is paid. */
+export const initializePaidSeries = initializeSeries(paidDollars, [
+  { environment: "devnet" },
+  { environment: "mainnet" }
+])
+
+export const count = (before: InvoiceState | null, { amountPaid, environment, status }: InvoiceState) => {
+  if (before?.status === status) return Effect.void
+  const counted = Metric.update(series[status], 1)
+  return status === "paid"
+    ? Effect.andThen(counted, Metric.update(paidSeries[environment], Number(amountPaid) / 1_000))
+    : counted
+}

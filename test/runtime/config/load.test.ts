@@ -65,7 +65,7 @@ describe("a config", () => {
           documentPerMinute: 120,
           badgePerMinute: 1_000
         },
-        telemetry: { logs: "auto", level: "info", requests: "all", payments: true }
+        telemetry: { logs: "auto", level: "info", levels: {}, requests: "all", payments: true }
       })
       assert.deepStrictEqual(plugins, [])
     }))

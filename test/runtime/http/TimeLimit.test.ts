@@ -13,6 +13,7 @@ import { bodyText } from "../../../runtime/http/Body.ts"
 import { globalMiddleware } from "../../../runtime/http/GlobalMiddleware.ts"
 import * as NodeServer from "../../../runtime/http/NodeServer.ts"
 import { fromApis } from "../../../runtime/http/Routes.ts"
+import { noTraces } from "../../../runtime/telemetry/Traces.ts"
 import * as TimeLimit from "../../../runtime/http/TimeLimit.ts"
 
 /** The request came at once. */
@@ -135,7 +136,9 @@ const serve = Effect.fnUntraced(function*(
       rateLimiter: { address: () => Effect.void } as never,
       errorPages: { choose: () => ({ render: undefined, dependsOnAccept: false }) } as never,
       timeLimit: TimeLimit.make({ usualMillis: limitMillis, suspiciousMillis: limitMillis }),
-      logRequest: () => {}
+      logRequest: () => {},
+      traces: noTraces,
+      addressOf: () => null
     }) as never
   ) as Effect.Effect<void>
   const server = createServer()

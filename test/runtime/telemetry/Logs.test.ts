@@ -99,7 +99,7 @@ describe("logs", () => {
         assert.includeMembers([...names], ["x-session-token", "idempotency-key"])
       }).pipe(
         Effect.provide(Layer.mergeAll(
-          layer({ logs: "json", level: "info", requests: "all", payments: true }, false),
+          layer({ logs: "json", level: "info", levels: {}, requests: "all", payments: true }, false),
           Layer.succeed(Console.Console, console as Console.Console)
         ))
       )

@@ -44,7 +44,7 @@ export const settingsOf = (
   modules: [],
   webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
   limits: generousLimits,
-  telemetry: { logs: "json", level: "error", requests: "none", payments: false },
+  telemetry: { logs: "json", level: "error", levels: {}, requests: "none", payments: false },
   publicUrl: "http://127.0.0.1:3000",
   dataDirectory: "/nowhere",
   instanceId: "test"
