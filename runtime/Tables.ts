@@ -15,7 +15,8 @@ export const runtimeTables: ReadonlyArray<string> = [
   "transfers",
   "target_balances",
   "merchant_clocks",
-  "chain_repairs"
+  "chain_repairs",
+  "availability"
 ]
 
 /** A function comes after those it calls: `webhook_lanes`, `webhook_mark`, `webhook_exchange`. */

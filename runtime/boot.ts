@@ -32,6 +32,7 @@ import * as Rpc from "./Rpc.ts"
 import { rpcToken } from "./rpc/Credential.ts"
 import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
+import * as OperatorServer from "./rpc/OperatorServer.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsError } from "./Secrets.ts"
 import { Settings } from "./Settings.ts"
@@ -240,6 +241,7 @@ const openInternal = (
     const router = yield* HttpRouter.make
     yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts]) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken, operations)
+    yield* OperatorServer.mount(router)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
   })

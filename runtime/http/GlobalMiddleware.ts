@@ -13,6 +13,7 @@ import {
   type RequestFacts,
   RequestInfo
 } from "../Http.ts"
+import { operatorPrefix } from "../OperatorRoutes.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
 import type { RequestLog } from "../telemetry/RequestLog.ts"
 import { hasBody, isOversized, mediaTypeFault, takeSenderDelay } from "./Body.ts"
@@ -111,7 +112,9 @@ const refusalOf = (
   if (path === undefined || !path.methods.includes(request.method)) return undefined
   if (badVersion) return publicError("INVALID_VERSION")
   // Pages take whatever their links carry: programs that count clicks add parameters of their own.
-  if (hasBadQuery && path.template.startsWith("/api/")) return malformedQuery
+  if (hasBadQuery && (path.template.startsWith("/api/") || path.template.startsWith(operatorPrefix))) {
+    return malformedQuery
+  }
   return fault ?? (request.url.includes("%00") ? nulInUrl : undefined)
 }
 
