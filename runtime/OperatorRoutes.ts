@@ -9,7 +9,10 @@ import { type HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiMiddleware, Htt
 import type { FileSystem, Path } from "effect"
 import type { AuditAct, AuditLog } from "./AuditLog.ts"
 import type { Write } from "./Commit.ts"
-import { RequestInfo } from "./Http.ts"
+import { type ErrorCode, type PublicError, publicError } from "../schemas/Errors.ts"
+import type { Environment } from "../schemas/Network.ts"
+import { errors, RequestInfo } from "./Http.ts"
+import type { SettingsValue } from "./Settings.ts"
 
 /** Where every route of an operator begins. */
 export const operatorPrefix = "/admin/"
@@ -88,3 +91,26 @@ export const operatorWrites = (
     const { requestId } = yield* RequestInfo
     return yield* auditLog.writesOf({ ...act, actor, requestId })
   })
+
+/** The errors of an operator's route: those that every one has, and its own. */
+export const operatorErrors = (...codes: ReadonlyArray<ErrorCode>) =>
+  errors(
+    "wrapped",
+    "UNAUTHORIZED",
+    "VALIDATION_ERROR",
+    ...codes,
+    "RATE_LIMIT_EXCEEDED",
+    "INTERNAL_ERROR",
+    "SERVICE_UNAVAILABLE"
+  )
+
+/** Fails with `MAINNET_NOT_ENABLED` or `DEVNET_NOT_ENABLED` where this deployment does not serve the environment. */
+export const requireServed = (
+  { environments }: Pick<SettingsValue, "environments">,
+  environment: Environment
+): Effect.Effect<void, PublicError> =>
+  environments.includes(environment)
+    ? Effect.void
+    : Effect.fail(
+      publicError(environment === "mainnet" ? "MAINNET_NOT_ENABLED" : "DEVNET_NOT_ENABLED", { param: "environment" })
+    )

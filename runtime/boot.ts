@@ -6,6 +6,8 @@ import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
+import { OperatorNetworksApi } from "./chains/OperatorApi.ts"
+import { handlers as operatorNetworks } from "./chains/OperatorHandlers.ts"
 import { type HttpProcesses, type HttpProcessFailed, startHttpProcesses } from "./boot/HttpProcesses.ts"
 import {
   type Address,
@@ -26,7 +28,10 @@ import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
 import { ErrorPages } from "./Http.ts"
+import { OperatorInstancesApi } from "./leases/OperatorApi.ts"
+import { handlers as operatorInstances } from "./leases/OperatorHandlers.ts"
 import * as Reference from "./openapi/Route.ts"
+import { operatorRoutes } from "./OperatorRoutes.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
 import { rpcToken } from "./rpc/Credential.ts"
@@ -254,6 +259,13 @@ const serveOwnCalls = Effect.gen(function*() {
   const own = yield* Effect.context<Kernel>()
   yield* rpc.serve(HealthRpc, HealthRpc.toLayer({ "health.check": () => health.report }))
   yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
+  yield* Layer.build(Layer.provide(
+    Layer.merge(
+      operatorRoutes(OperatorNetworksApi, operatorNetworks),
+      operatorRoutes(OperatorInstancesApi, operatorInstances)
+    ),
+    Layer.succeedContext(own)
+  ))
 })
 
 /** A call that is declared and not served would fail at its first use, perhaps weeks later. */
