@@ -2,7 +2,7 @@
  * Which networks and tokens new payments may use: an operator disables one, and enables it again. What was promised
  * before holds: payments to addresses that were given out are followed, valued and credited as ever.
  */
-import { Context, Effect, Layer, Schedule } from "effect"
+import { Context, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../schemas/Errors.ts"
 import type { Environment, Network } from "../schemas/Network.ts"
@@ -19,7 +19,14 @@ export const followMillis = 1_000
 const conflictRetries = 10
 
 /** Characters of the reason that an operator gives. */
-export const maximumReasonLength = 200
+const maximumReasonLength = 200
+
+const reasonMessage = `write why, in 1 to ${maximumReasonLength} characters`
+/** Why something is disabled, for the next operator. */
+export const AvailabilityReason = Schema.String.annotate({ message: reasonMessage }).check(
+  Schema.isPattern(/\S/u, { message: reasonMessage }),
+  Schema.isMaxLength(maximumReasonLength, { message: reasonMessage })
+)
 
 /** A network, or a token by its id. */
 export type Offer =

@@ -58,9 +58,10 @@ export class Payments extends Context.Service<Payments, {
   >
   /**
    * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
-   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
+   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`. `extraWrites` are rows of the
+   * same commit.
    */
-  readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
+  readonly retry: (paymentId: string, extraWrites?: ReadonlyArray<Write>) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
   static readonly layer = Layer.effect(
     Payments,
@@ -110,7 +111,7 @@ export class Payments extends Context.Service<Payments, {
         credit,
         recordUnmatched,
         assignmentOf: assignmentOf(assignments),
-        retry: (paymentId) => retryPricing({ catalog, invoices, price }, paymentId)
+        retry: (paymentId, extraWrites = []) => retryPricing({ catalog, invoices, price }, paymentId, extraWrites)
       })
     })
   )

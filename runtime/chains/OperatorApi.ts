@@ -4,7 +4,7 @@ import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 import { success } from "../../schemas/Success.ts"
-import { maximumReasonLength } from "../Availability.ts"
+import { AvailabilityReason } from "../Availability.ts"
 import { ParameterCodes, WrappedErrors } from "../Http.ts"
 import { OperatorAuth, operatorErrors } from "../OperatorRoutes.ts"
 import { Height, NetworkHealth, Repair } from "./ChainsRpc.ts"
@@ -12,13 +12,6 @@ import { Height, NetworkHealth, Repair } from "./ChainsRpc.ts"
 const environmentCodes = ["INVALID_ENVIRONMENT", "MAINNET_NOT_ENABLED", "DEVNET_NOT_ENABLED"] as const
 
 const params = { network: Network }
-
-const reasonMessage = `write why, in 1 to ${maximumReasonLength} characters`
-/** Why something is disabled, for the next operator. */
-export const Reason = Schema.String.annotate({ message: reasonMessage }).check(
-  Schema.isPattern(/\S/u, { message: reasonMessage }),
-  Schema.isMaxLength(maximumReasonLength, { message: reasonMessage })
-)
 
 const networkExample = {
   object: "network",
@@ -120,7 +113,7 @@ export class OperatorNetworksGroup extends HttpApiGroup.make("operatorNetworks")
   })),
   HttpApiEndpoint.post("disable", "/admin/v1/networks/:network/disable", {
     params,
-    payload: Schema.Struct({ environment: Environment, reason: Reason }).annotate({
+    payload: Schema.Struct({ environment: Environment, reason: AvailabilityReason }).annotate({
       identifier: "NetworkDisabling",
       examples: [{ environment: "devnet", reason: "the nodes disagree since 14:10" }]
     }),
