@@ -474,6 +474,7 @@ const moduleFiles = new Set([
   "repo.ts",
   "api.ts",
   "rpc.ts",
+  "operator.ts",
   "handlers.ts",
   "migrations.ts",
   "pages.ts",

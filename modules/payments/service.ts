@@ -1,5 +1,6 @@
 /** Payments: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Context, Effect, Layer } from "effect"
+import { Availability } from "../../runtime/Availability.ts"
 import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -70,6 +71,7 @@ export class Payments extends Context.Service<Payments, {
       const catalog = yield* TokenCatalog
       const invoices = yield* Invoices
       const routes: RoutesContext = {
+        availability: yield* Availability,
         chains,
         catalog,
         clock: yield* MerchantClock,
