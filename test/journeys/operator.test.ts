@@ -186,6 +186,8 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const found = assertStatus(200, yield* ask(second, "/tokens?is_enabled=false")).data
       assert.deepStrictEqual(found.data.map((token: any) => token.token_id), [id])
       assertStatus(200, yield* post(second, `/tokens/${id}/enable`, {}))
+      const again = requestAddress(a, other, { network: "base", token_id: id })
+      yield* until("both offer it again", again, ({ status }) => status === 200)
       const page = assertStatus(200, yield* ask(first, "/tokens?limit=1&environment=devnet")).data
       assert.isTrue(page.has_more)
       const next = assertStatus(200, yield* ask(first, `/tokens?limit=1&starting_after=${page.data[0].token_id}`)).data
