@@ -4,7 +4,7 @@
  * them are those of the public routes ({@link Operations}), with {@link OperatorAuth} in the place of a merchant's.
  */
 import { Context, Effect, Layer, Scope } from "effect"
-import { type Etag, HttpRouter, type HttpPlatform } from "effect/http"
+import { type Etag, type HttpPlatform, HttpRouter } from "effect/http"
 import { type HttpApi, HttpApiBuilder, type HttpApiGroup, HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import type { FileSystem, Path } from "effect"
 import type { AuditAct, AuditLog } from "./AuditLog.ts"

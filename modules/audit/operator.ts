@@ -5,7 +5,7 @@ import { listParameterCodes, ParameterCodes, WrappedErrors } from "../../runtime
 import { OperatorAuth, operatorErrors } from "../../runtime/OperatorRoutes.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { pageQuery } from "../../schemas/Page.ts"
-import { auditLogQuery, AuditLogPage } from "./api.ts"
+import { AuditLogPage, auditLogQuery } from "./api.ts"
 
 export class OperatorAuditGroup extends HttpApiGroup.make("operatorAudit").add(
   HttpApiEndpoint.get("list", "/admin/v1/audit-log", {

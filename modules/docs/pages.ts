@@ -41,6 +41,7 @@ export const guideNames = [
   "versions",
   "smoke",
   "going-live",
+  "operate",
   "network-solana",
   "network-ton",
   "network-sui",
@@ -69,6 +70,7 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   versions: "How your integration keeps working, and what each version changed.",
   smoke: "Whether a network works with the nodes you chose: one command, in ten minutes.",
   "going-live": "What is different when the money is real.",
+  operate: "What you do when a payment, a network or a webhook is stuck.",
   "network-solana": "Which wallet receives on Solana, how payments name their invoice, and what a day of it costs.",
   "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
   "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost.",
@@ -133,6 +135,7 @@ export const ruleNames = [
   "reconciliation",
   "mail",
   "operations",
+  "operator-api",
   "rpc"
 ] as const
 export type RuleName = (typeof ruleNames)[number]
@@ -185,6 +188,8 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   reconciliation: "Chain, books and events side by side, causes of differences, closed months.",
   mail: "What is sent by e-mail, how often it is tried, and what is kept of it.",
   operations: "Health, metrics, ports, retention, several instances.",
+  "operator-api":
+    "Stuck payments, repairs, disabled networks and tokens, replays: by HTTP, with a credential of its own.",
   rpc: "The calls of the internal port."
 }
 

@@ -14,8 +14,8 @@ import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
 export { type ExceptionFilter, type ExceptionPage } from "./repo/Exceptions.ts"
 export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
-export { decisionWrites, invoiceWrite, unmatchedWrite } from "./repo/Rows.ts"
 export type { HeldPayment } from "./repo/HeldPayments.ts"
+export { decisionWrites, invoiceWrite, unmatchedWrite } from "./repo/Rows.ts"
 export { type Total } from "./repo/Totals.ts"
 
 /** An invoice, and the last event of it that its payor may read. */

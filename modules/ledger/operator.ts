@@ -3,7 +3,12 @@ import { Schema } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { ParameterCodes, WrappedErrors } from "../../runtime/Http.ts"
 import { OperatorAuth, operatorErrors } from "../../runtime/OperatorRoutes.ts"
-import { BalanceTransaction, exampleBalanceTransaction, SignedUnits, SignedUsd } from "../../schemas/BalanceTransaction.ts"
+import {
+  BalanceTransaction,
+  exampleBalanceTransaction,
+  SignedUnits,
+  SignedUsd
+} from "../../schemas/BalanceTransaction.ts"
 import { InvoiceId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { success } from "../../schemas/Success.ts"

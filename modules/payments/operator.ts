@@ -81,7 +81,8 @@ export class OperatorPaymentsGroup extends HttpApiGroup.make("operatorPayments")
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "List payments that wait for an operator",
-    description: "Payments that are `manual_retry`, the oldest first, of all merchants. A cursor is the id of a payment."
+    description:
+      "Payments that are `manual_retry`, the oldest first, of all merchants. A cursor is the id of a payment."
   })),
   HttpApiEndpoint.post("retry", "/admin/v1/payments/:payment_id/retry", {
     params: { payment_id: PaymentId },

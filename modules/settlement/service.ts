@@ -7,7 +7,14 @@ import { Timers } from "../../runtime/Timers.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
-import { type Aggregate, type ChangePlan, type ChangeResult, type InvoiceHook, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import {
+  type Aggregate,
+  type ChangePlan,
+  type ChangeResult,
+  type InvoiceHook,
+  InvoiceHooks,
+  Invoices
+} from "../invoices/plugin.ts"
 import {
   affectedPayments,
   applyDriverAnswer,

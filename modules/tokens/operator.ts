@@ -69,7 +69,8 @@ export class OperatorTokensGroup extends HttpApiGroup.make("operatorTokens").add
     )
   }).annotateMerge(OpenApi.annotations({
     summary: "List tokens with their availability",
-    description: "By their ids. `is_enabled=false` selects those that an operator has disabled. A cursor is a token's id."
+    description:
+      "By their ids. `is_enabled=false` selects those that an operator has disabled. A cursor is a token's id."
   })),
   HttpApiEndpoint.post("disable", "/admin/v1/tokens/:token_id/disable", {
     params: { token_id: TokenNumber },

@@ -49,9 +49,12 @@ export const handlers = Operations.group(
     }
 
     const networksOf = (environment: Environment) =>
-      Effect.map(chains.repairs(environment), (repairs) =>
-        chains.status(environment).toSorted((a, b) => a.network < b.network ? -1 : 1)
-          .map((status) => networkBody(status, repairs)))
+      Effect.map(
+        chains.repairs(environment),
+        (repairs) =>
+          chains.status(environment).toSorted((a, b) => a.network < b.network ? -1 : 1)
+            .map((status) => networkBody(status, repairs))
+      )
 
     const followed = Effect.fnUntraced(function*(network: Network, environment: Environment) {
       yield* requireServed(settings, environment)
@@ -117,9 +120,15 @@ export const handlers = Operations.group(
           return repairAnswer(network, environment, repair)
         })
       )
-      .handle("disable", ({ params: { network }, payload: { environment, reason } }) =>
-        setEnabled({ kind: "network", network, environment }, { isEnabled: false, reason }))
-      .handle("enable", ({ params: { network }, payload: { environment } }) =>
-        setEnabled({ kind: "network", network, environment }, { isEnabled: true, reason: null }))
+      .handle(
+        "disable",
+        ({ params: { network }, payload: { environment, reason } }) =>
+          setEnabled({ kind: "network", network, environment }, { isEnabled: false, reason })
+      )
+      .handle(
+        "enable",
+        ({ params: { network }, payload: { environment } }) =>
+          setEnabled({ kind: "network", network, environment }, { isEnabled: true, reason: null })
+      )
   })
 )

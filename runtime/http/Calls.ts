@@ -85,8 +85,10 @@ export const layer: Layer.Layer<
       }) as Served
 
     const asOperator = (call: Call, act: Served): Served =>
-      Effect.flatMap(letOperatorIn(call), (operator) =>
-        withService(withPluginChecks(call, act), CurrentOperator, operator)) as Served
+      Effect.flatMap(
+        letOperatorIn(call),
+        (operator) => withService(withPluginChecks(call, act), CurrentOperator, operator)
+      ) as Served
 
     const asAnybody = (call: Call, act: Served): Served => {
       const { caller, checks } = call.operation

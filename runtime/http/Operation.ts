@@ -68,7 +68,9 @@ export interface Call {
 }
 
 const ownMiddlewares: ReadonlySet<string> = new Set(
-  [Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, OperatorAuth, WrappedErrors].map(({ key }) => key)
+  [Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, OperatorAuth, WrappedErrors].map(({ key }) =>
+    key
+  )
 )
 
 /**

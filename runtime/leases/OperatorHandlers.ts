@@ -25,7 +25,9 @@ export const handlers = Operations.group(
       "list",
       Effect.fnUntraced(function*() {
         const found = yield* heldLeases
-        const heldHere = new Set((yield* leases.statuses).filter(({ isHeldHere }) => isHeldHere).map(({ name }) => name))
+        const heldHere = new Set(
+          (yield* leases.statuses).filter(({ isHeldHere }) => isHeldHere).map(({ name }) => name)
+        )
         const data = [...Map.groupBy(found, ({ instance }) => instance)].map(([id, held]) => ({
           object: "instance" as const,
           id,

@@ -114,8 +114,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
 
       const waiting = yield* newInvoice(b, { amount_usd: 5 })
       const body = { network: "base", token_id: shown.supported_token_id }
-      const refused = yield* until("the other instance refuses", requestAddress(b, waiting, body), ({ status }) =>
-        status === 400)
+      const refused = yield* until(
+        "the other instance refuses",
+        requestAddress(b, waiting, body),
+        ({ status }) => status === 400
+      )
       assert.strictEqual(refused.json.code, "UNSUPPORTED_NETWORK")
       assert.strictEqual((yield* requestAddress(a, waiting, body)).status, 400)
       assert.deepStrictEqual(
@@ -144,8 +147,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       assert.isTrue(
         assertStatus(200, yield* post(second, "/networks/base/enable", place, "bob")).data.is_enabled
       )
-      yield* until("both offer it again", requestAddress(a, yield* newInvoice(a, { amount_usd: 5 }), body), ({ status }) =>
-        status === 200)
+      yield* until(
+        "both offer it again",
+        requestAddress(a, yield* newInvoice(a, { amount_usd: 5 }), body),
+        ({ status }) => status === 200
+      )
     }))
 
   it.effect("keeps what is disabled over a restart", () =>
@@ -200,10 +206,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const { services: [first], shops: [a] } = yield* Town
       const invoice = yield* newInvoice(a, { amount_usd: 7 })
       yield* chooseToken(a, invoice, "USDC")
-      assertStatus(200, yield* first.call(`/api/v1/devnet/invoices/${invoice.id}/simulate`, {
-        headers: { "x-api-key": a.key, "idempotency-key": "pay-booked" },
-        body: { action: "pay" }
-      }))
+      assertStatus(
+        200,
+        yield* first.call(`/api/v1/devnet/invoices/${invoice.id}/simulate`, {
+          headers: { "x-api-key": a.key, "idempotency-key": "pay-booked" },
+          body: { action: "pay" }
+        })
+      )
       yield* until("it is paid", readInvoice(a, invoice.id), ({ status }) => status === "paid")
       const { data } = assertStatus(200, yield* ask(first, `/invoices/${invoice.id}/ledger`))
       assert.strictEqual(data.invoice_id, invoice.id)
@@ -228,7 +237,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const before = sent().length
       const replay = assertStatus(
         200,
-        yield* post(first, "/webhooks/replay", { merchant_id: merchant, only_failed: false, types: ["invoice.created"] })
+        yield* post(first, "/webhooks/replay", {
+          merchant_id: merchant,
+          only_failed: false,
+          types: ["invoice.created"]
+        })
       ).data
       assert.isAtLeast(replay.queued, 1)
       yield* until("it came again", Effect.sync(() => sent().length), (count) => count > before)
@@ -249,10 +262,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const { services: [first], shops: [a], sql } = yield* Town
       const invoice = yield* newInvoice(a, { amount_usd: 4 })
       yield* chooseToken(a, invoice, "USDC")
-      assertStatus(200, yield* first.call(`/api/v1/devnet/invoices/${invoice.id}/simulate`, {
-        headers: { "x-api-key": a.key, "idempotency-key": "pay-stuck" },
-        body: { action: "pay" }
-      }))
+      assertStatus(
+        200,
+        yield* first.call(`/api/v1/devnet/invoices/${invoice.id}/simulate`, {
+          headers: { "x-api-key": a.key, "idempotency-key": "pay-stuck" },
+          body: { action: "pay" }
+        })
+      )
       yield* until("it is paid", readInvoice(a, invoice.id), ({ status }) => status === "paid")
       const [payment] = (yield* Effect.orDie(
         sql`SELECT id FROM invoice_payments WHERE invoice_id = ${invoice.id}::uuid`
@@ -297,16 +313,19 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const asked = { ...place, from: head, to: head }
       const repair = assertStatus(200, yield* post(first, "/networks/base/rescan", asked, "dora")).data
       assert.deepInclude(repair, { object: "repair", kind: "rescan", network: "base" })
-      const codes = yield* Effect.forEach([
-        ["/networks/base/rescan", { ...asked, to: "999999999999" }],
-        ["/networks/base/rescan", { ...asked, from: -1 }],
-        ["/networks/solana/rescan", asked],
-        ["/networks/nowhere/rescan", asked],
-        ["/networks/base/reanchor", place],
-        ["/networks/base/disable", { ...place, reason: " " }],
-        ["/networks/base/disable", { environment: "mainnet", reason: "x" }],
-        ["/networks/base/disable", { environment: "moon", reason: "x" }]
-      ] as const, ([path, body]) => Effect.map(post(first, path, body), ({ json }) => json.error.code))
+      const codes = yield* Effect.forEach(
+        [
+          ["/networks/base/rescan", { ...asked, to: "999999999999" }],
+          ["/networks/base/rescan", { ...asked, from: -1 }],
+          ["/networks/solana/rescan", asked],
+          ["/networks/nowhere/rescan", asked],
+          ["/networks/base/reanchor", place],
+          ["/networks/base/disable", { ...place, reason: " " }],
+          ["/networks/base/disable", { environment: "mainnet", reason: "x" }],
+          ["/networks/base/disable", { environment: "moon", reason: "x" }]
+        ] as const,
+        ([path, body]) => Effect.map(post(first, path, body), ({ json }) => json.error.code)
+      )
       assert.deepStrictEqual(codes, [
         "VALIDATION_ERROR",
         "VALIDATION_ERROR",
@@ -328,7 +347,10 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       )
       const before = (yield* count).length
       assertStatus(200, yield* post(first, "/networks/base/enable", place))
-      assert.strictEqual((yield* post(first, "/networks/base/disable", { ...place, reason: "x" }, "no spaces")).status, 400)
+      assert.strictEqual(
+        (yield* post(first, "/networks/base/disable", { ...place, reason: "x" }, "no spaces")).status,
+        400
+      )
       assert.strictEqual((yield* post(first, "/networks/base/disable", place)).status, 400)
       assert.strictEqual((yield* count).length, before)
       const entries = yield* count
@@ -363,7 +385,9 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
           assert.isString(json.error.code)
         }
       }
-      for (const query of ["limit=0", "limit=x", "starting_after=%00", "starting_after='", "environment=x", "nothing=1"]) {
+      for (
+        const query of ["limit=0", "limit=x", "starting_after=%00", "starting_after='", "environment=x", "nothing=1"]
+      ) {
         for (const path of ["/payments/stuck", "/settlements/stuck", "/tokens", "/webhooks/failing", "/audit-log"]) {
           const { status } = yield* ask(first, `${path}?${query}`)
           assert.strictEqual(status, 400, `${path}?${query}`)

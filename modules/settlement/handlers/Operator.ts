@@ -29,8 +29,10 @@ export const operatorHandlers = Operations.group(
       return current === null ? null : yield* settlements.get(current, paymentId)
     })
     const required = (paymentId: string) =>
-      Effect.flatMap(find(paymentId), (row) =>
-        row === null ? Effect.fail(publicError("NOT_FOUND")) : Effect.succeed(row))
+      Effect.flatMap(
+        find(paymentId),
+        (row) => row === null ? Effect.fail(publicError("NOT_FOUND")) : Effect.succeed(row)
+      )
 
     return group
       .handle(
