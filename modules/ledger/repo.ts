@@ -6,7 +6,7 @@ import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { checkBooks } from "./repo/Check.ts"
-import { type InvoiceParts, readIdsOfInvoice } from "./repo/OfInvoice.ts"
+import { readOfInvoice } from "./repo/OfInvoice.ts"
 import { readOtherRefunds } from "./repo/OtherRefunds.ts"
 import { settlementQueries } from "./repo/Settlements.ts"
 import { readTotals } from "./repo/Totals.ts"
@@ -179,18 +179,6 @@ export const makeRepo = Effect.gen(function*() {
     return yield* withEntries(merchantId, rows)
   })
 
-  const idsOfInvoice = readIdsOfInvoice(sql)
-
-  /** All about one invoice, the first one first. */
-  const ofInvoice = Effect.fnUntraced(function*(parts: InvoiceParts, limit: number) {
-    const ids = yield* idsOfInvoice(parts, limit)
-    const rows = yield* sql<TransactionRow>`SELECT ${columns} FROM balance_transactions
-      WHERE merchant_id = ${parts.merchantId} AND id = ANY (${ids}::text[]) ORDER BY booked_micros, id`.pipe(
-      Effect.orDie
-    )
-    return yield* withEntries(parts.merchantId, rows)
-  })
-
   /** Newest first; `hasMore` is in the direction of paging. Null where the cursor is none of theirs. */
   const list = Effect.fnUntraced(function*(filter: TransactionFilter, { cursor, limit }: TransactionPage) {
     const start = cursor === null ? null : yield* find(filter, cursor.id)
@@ -260,7 +248,7 @@ export const makeRepo = Effect.gen(function*() {
     check: checkBooks(sql),
     find,
     list,
-    ofInvoice,
+    ofInvoice: readOfInvoice(sql, columns, withEntries),
     ofOtherRefunds: readOtherRefunds(sql),
     ofSource,
     totals: readTotals(sql),

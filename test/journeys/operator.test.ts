@@ -228,9 +228,10 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
   it.effect("sends a merchant's events again, whichever of its endpoints is named", () =>
     Effect.gen(function*() {
       const { services: [first], shops: [a], sql } = yield* Town
-      const [{ merchant_id: merchant }] = yield* Effect.orDie(
-        sql<any>`SELECT DISTINCT merchant_id FROM webhook_endpoints WHERE merchant_id > 0`
-      ) as any
+      const [owner] = yield* Effect.orDie(
+        sql<{ readonly id: number }>`SELECT DISTINCT merchant_id AS id FROM webhook_endpoints WHERE merchant_id > 0`
+      )
+      const merchant = owner!.id
       const invoice = yield* newInvoice(a, { amount_usd: 3 })
       const sent = () => a.receiver.arrivals(a.hooks).filter(({ body }: any) => String(body).includes(invoice.id))
       yield* until("the event came", Effect.sync(() => sent().length), (count) => count >= 1)

@@ -61,7 +61,10 @@ const instanceLayer = (world: World, instance: Instance) => {
         }
       }))
     ).pipe(Layer.provide(catalogOf(usdc, ether))),
-    Layer.mock(Availability, {
+    Layer.succeed(Availability, {
+      isNetworkEnabled: () => true,
+      stateOf: () => ({ isEnabled: true, reason: null, changedAt: null }),
+      set: () => Effect.die("not of this test"),
       objectionTo: () => world.isEnabled === false ? publicError("UNSUPPORTED_NETWORK") : null
     }),
     Layer.mock(Sockets, {
