@@ -954,13 +954,15 @@ export class Chains extends Context.Service<Chains, {
    * Has the follower read blocks again, wherever it runs, and credit what was missing; what is right already stays as
    * it is. Answers how far it is: asked again with the same blocks while it runs, no second one is begun. Errors:
    * `UNSUPPORTED_NETWORK` where nobody follows the network, `VALIDATION_ERROR` for blocks that are too many or not
-   * there yet, `INVALID_TRANSITION` while another rescan of the network runs, `SERVICE_UNAVAILABLE`.
+   * there yet, `INVALID_TRANSITION` while another rescan of the network runs, `SERVICE_UNAVAILABLE`. `extraWrites` are
+   * rows of the request's commit: none are written where no request is.
    */
   readonly rescan: (
     network: Network,
     environment: Environment,
     from: bigint,
-    to: bigint
+    to: bigint,
+    extraWrites?: ReadonlyArray<Write>
   ) => Effect.Effect<RepairProgress, PublicError>
   /**
    * Has a follower whose blocks are no longer on the chain go on from a final block of it (`height`; null: the newest
@@ -971,7 +973,8 @@ export class Chains extends Context.Service<Chains, {
   readonly reanchor: (
     network: Network,
     environment: Environment,
-    height: bigint | null
+    height: bigint | null,
+    extraWrites?: ReadonlyArray<Write>
   ) => Effect.Effect<RepairProgress, PublicError>
   /**
    * A backup was restored that was begun at `backupTime` (epoch seconds). Every wallet's counter moves on by `skip`

@@ -75,6 +75,7 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   if (decodedSettings._tag === "Decoded" && store !== undefined) {
     draft.problems.push(...processProblems({ settings: decodedSettings.value, store, plugins }))
     draft.problems.push(...areaProblems(decodedSettings.value.telemetry.levels, plugins))
+    draft.problems.push(...operatorProblems(decodedSettings.value, plugins))
   }
   const literals = literalSecrets(draft.value, plugins, (path) => isReferenced(draft, path))
   if (environments.includes("mainnet")) {
@@ -302,6 +303,28 @@ const processProblems = (config: LoadedConfig): ReadonlyArray<Problem> => {
       `an embedded database serves ${maximumOnEmbedded} HTTP processes at most: write fewer, or use a PostgreSQL `
       + "of your own by \"store\": { \"use\": \"postgres\" }"
   }]
+}
+
+/** The operator API has a credential of its own, and leaves a trace of what it does. */
+const operatorProblems = (
+  { admin, ops, rpc }: SettingsValue,
+  plugins: ReadonlyArray<SelectedPlugin>
+): ReadonlyArray<Problem> => {
+  if (admin === undefined) return []
+  const path = ["admin", "token"]
+  const isShared = admin.token === ops?.token || admin.token === rpc.token
+  const isKept = plugins.some(({ plugin }) => plugin.name === "audit")
+  return [
+    ...(isShared
+      ? [{ path, message: "it is another credential too: make one for operators alone (openssl rand -hex 32)" }]
+      : []),
+    ...(isKept ? [] : [{
+      path,
+      message:
+        "what operators do must be kept: add { \"use\": \"audit\" } to \"modules\", or remove \"admin\" to close the "
+        + "operator API"
+    }])
+  ]
 }
 
 /** A page on the operator's own machine, without TLS, has no place where real money is. */

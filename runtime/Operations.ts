@@ -3,10 +3,18 @@ import { Context, Effect, Layer, Scope } from "effect"
 import { HttpRouter, type HttpServerResponse } from "effect/http"
 import { type HttpApi, type HttpApiBuilder, type HttpApiGroup } from "effect/http-api"
 import type { Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors } from "./Http.ts"
+import type { OperatorAuth } from "./OperatorRoutes.ts"
 import { type Act, actOf, type CalledEndpoint, type Handler } from "./http/Act.ts"
 
 /** What `Operations` does for the definitions that name them: they are marks, and nothing is provided for them. */
-type OwnMiddleware = Anonymous | FlatErrors | IdempotencyRequired | Idempotent | MerchantAuth | WrappedErrors
+type OwnMiddleware =
+  | Anonymous
+  | FlatErrors
+  | IdempotencyRequired
+  | Idempotent
+  | MerchantAuth
+  | OperatorAuth
+  | WrappedErrors
 
 /** Serves calls as their definitions say: who may call, how often, in which environment, and once for a key. */
 export class Operations extends Context.Service<Operations, {

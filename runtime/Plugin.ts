@@ -7,6 +7,7 @@ import type { RpcGroup } from "effect/rpc"
 import type { SqlClient } from "effect/sql"
 import type { Actors } from "./Actors.ts"
 import type { AuditLog } from "./AuditLog.ts"
+import type { Availability } from "./Availability.ts"
 import type { Books } from "./Books.ts"
 import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
@@ -21,6 +22,7 @@ import type { PagePreviews } from "./PagePreviews.ts"
 import type { MerchantClock } from "./MerchantClock.ts"
 import type { Notices } from "./Notices.ts"
 import type { Operations } from "./Operations.ts"
+import type { OperatorRoutes } from "./OperatorRoutes.ts"
 import type { PersonalData } from "./PersonalData.ts"
 import type { Prices } from "./Prices.ts"
 import type { PublicWeb } from "./PublicWeb.ts"
@@ -45,6 +47,7 @@ export type Kernel =
   | HttpClient.HttpClient
   | Actors
   | AuditLog
+  | Availability
   | Books
   | Chains
   | Commit
@@ -60,6 +63,7 @@ export type Kernel =
   | PagePreviews
   | MerchantClock
   | Notices
+  | OperatorRoutes
   | PersonalData
   | Prices
   | PublicWeb
@@ -140,6 +144,8 @@ export interface Plugin<
   readonly needs?: N
   /** Endpoint definitions; the runtime merges them into one OpenAPI document. */
   readonly http?: HttpApi.Constraint
+  /** Endpoint definitions of the operator API, each below `/admin/v1/` and behind `OperatorAuth`. */
+  readonly operator?: HttpApi.Constraint
   readonly rpc?: RpcGroup.Any
   readonly migrations?: Migrations
   /** Tables whose rows the plugin commits: each has a primary key and a `version bigint`. */

@@ -153,6 +153,11 @@ export const SettingsSchema = Schema.Struct({
   ),
   /** Credential for `/metrics` on the public port; the route answers 401 there while it is absent. */
   ops: Schema.optionalKey(Schema.Struct({ token: Credential })),
+  /**
+   * Credential of the operator API, `/admin/v1/` on the internal port; its routes do not exist while it is absent. It
+   * is none of the other credentials, and needs the module `audit`, which keeps what operators do.
+   */
+  admin: Schema.optionalKey(Schema.Struct({ token: Credential })),
   /** The one directory that holds all local state; relative to the current directory. Default `.tillwire`. */
   data: byDefault(Schema.Struct({ directory: byDefault(Schema.NonEmptyString, ".tillwire") }), {}),
   /**

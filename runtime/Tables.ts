@@ -16,7 +16,8 @@ export const runtimeTables: ReadonlyArray<string> = [
   "transfers",
   "target_balances",
   "merchant_clocks",
-  "chain_repairs"
+  "chain_repairs",
+  "availability"
 ]
 
 /** What the runtime itself seals. */

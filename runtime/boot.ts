@@ -18,6 +18,8 @@ import type { SqlError } from "effect/sql"
 import { createServer } from "node:net"
 import { handlers as chainsHandlers } from "./chains/ChainsRpcHandlers.ts"
 import { ChainsRpc } from "./chains/ChainsRpc.ts"
+import { OperatorNetworksApi } from "./chains/OperatorApi.ts"
+import { handlers as operatorNetworks } from "./chains/OperatorHandlers.ts"
 import { type HttpProcesses, type HttpProcessFailed, startHttpProcesses } from "./boot/HttpProcesses.ts"
 import {
   type Address,
@@ -39,12 +41,16 @@ import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
 import { ErrorPages } from "./Http.ts"
+import { OperatorInstancesApi } from "./leases/OperatorApi.ts"
+import { handlers as operatorInstances } from "./leases/OperatorHandlers.ts"
 import * as Reference from "./openapi/Route.ts"
+import { operatorRoutes } from "./OperatorRoutes.ts"
 import type { Kernel } from "./Plugin.ts"
 import * as Rpc from "./Rpc.ts"
 import { rpcToken } from "./rpc/Credential.ts"
 import { guard } from "./rpc/Guard.ts"
 import { HealthRpc } from "./rpc/HealthRpc.ts"
+import * as OperatorServer from "./rpc/OperatorServer.ts"
 import * as RpcServer from "./rpc/Server.ts"
 import type { SecretsError } from "./Secrets.ts"
 import { Rotation } from "./secrets/Rotation.ts"
@@ -274,6 +280,7 @@ const openInternal = (
     const router = yield* HttpRouter.make
     yield* router.addGlobalMiddleware(guard([address.host, ...address.allowedHosts], yield* Traces) as never)
     yield* OpsRoutes.mount(router, isLoopback(address.host) ? "open" : yield* rpcToken, operations)
+    yield* OperatorServer.mount(router)
     const endStreams = yield* RpcServer.mount(router, yield* rpcToken)
     return { ...yield* listen(router, address, "rpc", { maximumBodyBytes: maximumRpcBytes }), endStreams }
   })
@@ -287,6 +294,13 @@ const serveOwnCalls = Effect.gen(function*() {
   yield* rpc.serve(HealthRpc, HealthRpc.toLayer({ "health.check": () => health.report }))
   yield* rpc.serve(SecretsRpc, Layer.provide(secretsHandlers, Layer.succeed(Rotation, yield* Rotation)))
   yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
+  yield* Layer.build(Layer.provide(
+    Layer.merge(
+      operatorRoutes(OperatorNetworksApi, operatorNetworks),
+      operatorRoutes(OperatorInstancesApi, operatorInstances)
+    ),
+    Layer.succeedContext(own)
+  ))
 })
 
 /** A call that is declared and not served would fail at its first use, perhaps weeks later. */

@@ -482,6 +482,7 @@ const moduleFiles = new Set([
   "repo.ts",
   "api.ts",
   "rpc.ts",
+  "operator.ts",
   "handlers.ts",
   "migrations.ts",
   "pages.ts",

@@ -46,19 +46,24 @@ export const AuditEntryObject = Schema.Struct({
   examples: [exampleEntry]
 })
 
-const AuditLogPage = success(
+export const AuditLogPage = success(
   Schema.Struct({ object: Schema.tag("list"), data: Schema.Array(AuditEntryObject), has_more: Schema.Boolean })
 ).annotate({
   identifier: "AuditLogPage",
   examples: [{ success: true, data: { object: "list", data: [exampleEntry], has_more: false } }]
 })
 
+/** The filters of the list beside those of every list. */
+export const auditLogQuery = {
+  action: Schema.optionalKey(Schema.String).annotate({ description: "Only this action" }),
+  subject_id: Schema.optionalKey(Schema.String).annotate({ description: "Only what was done to this object" })
+}
+
 export class AuditGroup extends HttpApiGroup.make("audit").add(
   HttpApiEndpoint.get("list", "/api/v1/audit-log", {
     query: {
       ...pageQuery,
-      action: Schema.optionalKey(Schema.String).annotate({ description: "Only this action" }),
-      subject_id: Schema.optionalKey(Schema.String).annotate({ description: "Only what was done to this object" })
+      ...auditLogQuery
     },
     success: AuditLogPage,
     error: errors(

@@ -48,6 +48,7 @@ export const guideNames = [
   "plugins",
   "monitoring",
   "runbooks",
+  "operate",
   "network-solana",
   "network-ton",
   "network-sui",
@@ -83,6 +84,7 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   plugins: "A part of the service of your own: from an empty folder to a plugin that runs.",
   monitoring: "Metrics, alerts and a dashboard, and one call followed to the answer of its webhook.",
   runbooks: "What to do when an alert fires.",
+  operate: "What you do when a payment, a network or a webhook is stuck.",
   "network-solana": "Which wallet receives on Solana, how payments name their invoice, and what a day of it costs.",
   "network-ton": "Which wallet receives on TON, what its memo is for, what exchanges do wrong, and what it costs.",
   "network-sui": "Sui: which wallet, what exchanges do wrong, which nodes and what they cost.",
@@ -147,6 +149,7 @@ export const ruleNames = [
   "reconciliation",
   "mail",
   "operations",
+  "operator-api",
   "rpc"
 ] as const
 export type RuleName = (typeof ruleNames)[number]
@@ -199,6 +202,8 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   reconciliation: "Chain, books and events side by side, causes of differences, closed months.",
   mail: "What is sent by e-mail, how often it is tried, and what is kept of it.",
   operations: "Health, metrics, ports, retention, several instances.",
+  "operator-api":
+    "Stuck payments, repairs, disabled networks and tokens, replays: by HTTP, with a credential of its own.",
   rpc: "The calls of the internal port."
 }
 

@@ -92,6 +92,7 @@ export class Invoices extends Context.Service<Invoices, {
   /** The same with how many there are in all, and the newest payments of each. */
   readonly listWithTotal: Repo["listWithTotal"]
   readonly invoiceOfPayment: Repo["invoiceOfPayment"]
+  readonly heldPayments: Repo["heldPayments"]
   readonly createdObjectText: Repo["createdObjectText"]
   /**
    * Runs in the invoice's mailbox: loads, asks `plan` what to do, decides, runs the {@link InvoiceHooks}, commits.
@@ -190,6 +191,7 @@ export class Invoices extends Context.Service<Invoices, {
         totals: repo.totals,
         listWithTotal: repo.listWithTotal,
         invoiceOfPayment: repo.invoiceOfPayment,
+        heldPayments: repo.heldPayments,
         createdObjectText: repo.createdObjectText
       })
     })

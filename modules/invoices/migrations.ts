@@ -89,6 +89,8 @@ export const migrations: Migrations = {
     yield* sql`CREATE INDEX invoice_payments_by_ordinal ON invoice_payments (merchant_id, invoice_id, ordinal)`
     // Exports read the payments of a merchant in the order of their ids, a page at a time.
     yield* sql`CREATE INDEX invoice_payments_newest ON invoice_payments (merchant_id, environment, id)`
+    // Operators ask for the payments that wait for them, the oldest first: there are few.
+    yield* sql`CREATE INDEX invoice_payments_held ON invoice_payments (seen_at, id) WHERE status = 'manual_retry'`
     yield* sql`CREATE TABLE exceptions (
       merchant_id integer NOT NULL,
       id text NOT NULL,

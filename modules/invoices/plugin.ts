@@ -84,7 +84,7 @@ export {
   unmatchedTransfer,
   withOpenRefunds
 } from "./machine.ts"
-export type { ExceptionPage, WithLastEvent } from "./repo.ts"
+export type { ExceptionPage, HeldPayment, WithLastEvent } from "./repo.ts"
 
 export const plugin = Plugin.make({
   name: "invoices",

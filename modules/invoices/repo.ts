@@ -5,6 +5,7 @@ import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
 import type { EventId } from "../../schemas/Ids.ts"
 import type { Aggregate, PaymentState } from "./machine.ts"
 import { exceptionQueries } from "./repo/Exceptions.ts"
+import { readHeldPayments } from "./repo/HeldPayments.ts"
 import { readCreatedObject } from "./repo/CreatedObject.ts"
 import { type InvoiceFilter, type InvoicePage, makeConditions } from "./repo/Filter.ts"
 import { makePage, pageOf } from "./repo/Page.ts"
@@ -13,6 +14,7 @@ import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
 export { type ExceptionFilter, type ExceptionPage } from "./repo/Exceptions.ts"
 export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
+export type { HeldPayment } from "./repo/HeldPayments.ts"
 export { decisionWrites, invoiceWrite, unmatchedWrite } from "./repo/Rows.ts"
 export { type Total } from "./repo/Totals.ts"
 
@@ -130,6 +132,7 @@ export const makeRepo = Effect.gen(function*() {
 
   return {
     find,
+    heldPayments: readHeldPayments(sql),
     createdObjectText: readCreatedObject(sql),
     ...exceptionQueries(sql),
     findWithLastEvent,

@@ -6,6 +6,7 @@ import { BalanceTransactionType } from "../../schemas/BalanceTransaction.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { PageCursor } from "../../schemas/Page.ts"
 import { checkBooks } from "./repo/Check.ts"
+import { readOfInvoice } from "./repo/OfInvoice.ts"
 import { readOtherRefunds } from "./repo/OtherRefunds.ts"
 import { settlementQueries } from "./repo/Settlements.ts"
 import { readTotals } from "./repo/Totals.ts"
@@ -247,6 +248,7 @@ export const makeRepo = Effect.gen(function*() {
     check: checkBooks(sql),
     find,
     list,
+    ofInvoice: readOfInvoice(sql, columns, withEntries),
     ofOtherRefunds: readOtherRefunds(sql),
     ofSource,
     totals: readTotals(sql),

@@ -9,6 +9,7 @@ export {
   readAsset,
   unknownWallet
 } from "./rules/Accounts.ts"
+export { accountSums } from "./rules/AccountSums.ts"
 export { type Adjustment, bookAdjustment, bookValue, hasIgnored } from "./rules/Adjustments.ts"
 export { createdEvents } from "./rules/Events.ts"
 export { assignedIn, bookChange, bookUnmatched, openingFact, transactionOfException } from "./rules/InvoiceBookings.ts"

@@ -102,6 +102,7 @@ export class Ledger extends Context.Service<Ledger, {
   readonly check: Repo["check"]
   readonly find: Repo["find"]
   readonly list: Repo["list"]
+  readonly ofInvoice: Repo["ofInvoice"]
   readonly findSettlement: Repo["findSettlement"]
   readonly listSettlements: Repo["listSettlements"]
   readonly preferences: Preferences
@@ -156,6 +157,7 @@ export class Ledger extends Context.Service<Ledger, {
         check: repo.check,
         find: repo.find,
         list: repo.list,
+        ofInvoice: repo.ofInvoice,
         findSettlement: repo.findSettlement,
         listSettlements: repo.listSettlements,
         preferences: yield* makePreferences(repo),

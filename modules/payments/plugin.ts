@@ -1,6 +1,7 @@
 /** Payments: what a payor's page reads, the address it shows, the socket it follows; transfers become payments. */
 import { Layer, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { operatorRoutes } from "../../runtime/OperatorRoutes.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import { InvoiceHooks, Invoices, PayorRecords } from "../invoices/plugin.ts"
@@ -10,7 +11,9 @@ import { TokenPolicies } from "../tokens/plugin.ts"
 import { PayorDetails, registerPayorRecords } from "./actor.ts"
 import { PaymentsApi } from "./api.ts"
 import { handlers, rpcHandlers, sessionLayer, socketRoute } from "./handlers.ts"
+import { operatorHandlers } from "./handlers/Operator.ts"
 import { migrations, tables } from "./migrations.ts"
+import { OperatorPaymentsApi } from "./operator.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
 import { PayorApi } from "./service/PayorApi.ts"
@@ -53,6 +56,7 @@ export const plugin = Plugin.make({
     tokens: TokenPolicies
   },
   http: PaymentsApi,
+  operator: OperatorPaymentsApi,
   rpc: PaymentsRpc,
   migrations,
   tables,
@@ -62,6 +66,7 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(PaymentsApi).pipe(Layer.provide(handlers.pipe(Layer.provide(sessionLayer)))),
       socketRoute,
       rpcHandlers,
+      operatorRoutes(OperatorPaymentsApi, operatorHandlers),
       Layer.effectDiscard(registerPayorRecords),
       Layer.effectDiscard(registerPersonalRecords),
       Layer.effectDiscard(registerReceipts),

@@ -1,5 +1,6 @@
 /** Payments: gives an invoice an address and a quote, and turns transfers into payments of it. */
 import { Context, Effect, Layer } from "effect"
+import { Availability } from "../../runtime/Availability.ts"
 import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -58,9 +59,10 @@ export class Payments extends Context.Service<Payments, {
   >
   /**
    * Prices and counts a payment that is `manual_retry`, or prices one that came too late, for its refund. Errors:
-   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`.
+   * `INVOICE_NOT_FOUND`, `INVALID_TRANSITION` for any other payment, `QUOTE_UNAVAILABLE`. `extraWrites` are rows of the
+   * same commit.
    */
-  readonly retry: (paymentId: string) => Effect.Effect<Aggregate, PublicError>
+  readonly retry: (paymentId: string, extraWrites?: ReadonlyArray<Write>) => Effect.Effect<Aggregate, PublicError>
 }>()("tillwire/modules/payments/Payments") {
   static readonly layer = Layer.effect(
     Payments,
@@ -69,6 +71,7 @@ export class Payments extends Context.Service<Payments, {
       const catalog = yield* TokenCatalog
       const invoices = yield* Invoices
       const routes: RoutesContext = {
+        availability: yield* Availability,
         chains,
         catalog,
         clock: yield* MerchantClock,
@@ -110,7 +113,7 @@ export class Payments extends Context.Service<Payments, {
         credit,
         recordUnmatched,
         assignmentOf: assignmentOf(assignments),
-        retry: (paymentId) => retryPricing({ catalog, invoices, price }, paymentId)
+        retry: (paymentId, extraWrites = []) => retryPricing({ catalog, invoices, price }, paymentId, extraWrites)
       })
     })
   )

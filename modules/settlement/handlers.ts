@@ -36,7 +36,8 @@ const reportOf = (report: typeof Report.Type): SettlementReport => {
   }
 }
 
-const rowBody = (state: SettlementState) => ({
+/** What operators are told of a settlement. */
+export const rowBody = (state: SettlementState) => ({
   payment_id: state.paymentId,
   invoice_id: state.invoiceId,
   merchant_id: state.merchantId,

@@ -80,9 +80,16 @@ export const makeRepo = Effect.gen(function*() {
     nextDue: Effect.orDie(merchantDue.nextDueAt),
 
     /** Open ones of an environment at one of `statuses`, oldest first. */
-    open: (environment: Environment, statuses: ReadonlyArray<SettlementStatus>, after: Cursor | null, limit: number) =>
+    open: (
+      environment: Environment | null,
+      statuses: ReadonlyArray<SettlementStatus>,
+      after: Cursor | null,
+      limit: number
+    ) =>
       rows(sql<Row>`SELECT * FROM settlements
-        WHERE open AND environment = ${environment} AND status = ANY (${[...statuses]}::text[])
+        WHERE open ${environment === null ? sql`` : sql`AND environment = ${environment}`} AND status = ANY (${[
+        ...statuses
+      ]}::text[])
         ${after === null ? sql`` : sql`AND (created_at, payment_id) > (${after.createdAt}, ${after.paymentId}::uuid)`}
         ORDER BY created_at, payment_id LIMIT ${limit}`)
   }

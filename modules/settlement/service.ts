@@ -7,7 +7,14 @@ import { Timers } from "../../runtime/Timers.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import { Environment } from "../../schemas/Network.ts"
 import type { SettlementStatus } from "../../schemas/Payment.ts"
-import { type Aggregate, type ChangeResult, type InvoiceHook, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import {
+  type Aggregate,
+  type ChangePlan,
+  type ChangeResult,
+  type InvoiceHook,
+  InvoiceHooks,
+  Invoices
+} from "../invoices/plugin.ts"
 import {
   affectedPayments,
   applyDriverAnswer,
@@ -84,17 +91,18 @@ export class Settlements extends Context.Service<Settlements, {
     reports: ReadonlyArray<PaymentReport>,
     now: number
   ) => ReportResult | PublicError
-  /** One report as a change of its own. Errors: those of {@link reports}; `NOT_FOUND` for an unknown payment. */
+  /** One report as a change of its own. Errors: those of {@link reports}; `NOT_FOUND` for an unknown payment. Writes rows with it. */
   readonly report: (
     paymentId: string,
     report: SettlementReport,
-    cause: CommitCause
+    cause: CommitCause,
+    extraWrites?: ReadonlyArray<Write>
   ) => Effect.Effect<ChangeResult, PublicError | IdempotentReplay>
   /** The row beside a payment's settlement; null: none. */
   readonly get: (current: Aggregate, paymentId: string) => Effect.Effect<SettlementState | null>
-  /** Settlements under way in an environment, oldest first. */
+  /** Settlements under way in an environment, or in both (null), oldest first. */
   readonly open: (
-    environment: Environment,
+    environment: Environment | null,
     statuses: ReadonlyArray<SettlementStatus>,
     after: Cursor | null,
     limit: number
@@ -164,13 +172,20 @@ export class Settlements extends Context.Service<Settlements, {
       }
       yield* hooks.register(hook)
 
-      const report = (paymentId: string, settlementReport: SettlementReport, cause: CommitCause) =>
+      const report = (
+        paymentId: string,
+        settlementReport: SettlementReport,
+        cause: CommitCause,
+        extraWrites: ReadonlyArray<Write> = []
+      ) =>
         Effect.gen(function*() {
           const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
           if (invoiceId === null) return yield* publicError("NOT_FOUND")
           return yield* invoices.change(invoiceId, cause, (current, now) => {
             const result = applyReports(current, [{ paymentId, report: settlementReport }], now)
-            return isPublicError(result) ? Effect.fail(result) : Effect.succeed(result)
+            return isPublicError(result)
+              ? Effect.fail(result)
+              : Effect.succeed<ChangePlan>({ ...result, writes: extraWrites })
           })
         })
 

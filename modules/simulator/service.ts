@@ -3,6 +3,7 @@
  * rules that mainnet runs decide what becomes of it.
  */
 import { Context, Effect, Layer } from "effect"
+import { Availability } from "../../runtime/Availability.ts"
 import { Chains } from "../../runtime/Chains.ts"
 import { type CommitCause, noCause } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -61,6 +62,7 @@ export class Simulator extends Context.Service<Simulator, {
 const makeContext = Effect.gen(function*() {
   const context: SimulatorContext = {
     faults: yield* NetworkFaults,
+    availability: yield* Availability,
     catalog: yield* TokenCatalog,
     chains: yield* Chains,
     clock: yield* MerchantClock,

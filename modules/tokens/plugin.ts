@@ -4,11 +4,14 @@
  */
 import { Layer } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { operatorRoutes } from "../../runtime/OperatorRoutes.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { TokenPolicies } from "./actor.ts"
 import { ServedTokensApi } from "./api.ts"
 import { badgeHandlers, handlers } from "./handlers.ts"
+import { operatorHandlers } from "./handlers/Operator.ts"
 import { migrations, tables } from "./migrations.ts"
+import { OperatorTokensApi } from "./operator.ts"
 
 export { TokenPolicies } from "./actor.ts"
 export { isBlocked, type PolicyState, requiresMemo } from "./rules.ts"
@@ -17,11 +20,12 @@ export const plugin = Plugin.make({
   name: "tokens",
   slot: "modules",
   http: ServedTokensApi,
+  operator: OperatorTokensApi,
   migrations,
   tables,
   layer: () =>
-    HttpApiBuilder.layer(ServedTokensApi).pipe(
-      Layer.provide(Layer.merge(handlers, badgeHandlers)),
-      Layer.provideMerge(TokenPolicies.layer)
-    )
+    Layer.merge(
+      HttpApiBuilder.layer(ServedTokensApi).pipe(Layer.provide(Layer.merge(handlers, badgeHandlers))),
+      operatorRoutes(OperatorTokensApi, operatorHandlers)
+    ).pipe(Layer.provideMerge(TokenPolicies.layer))
 })

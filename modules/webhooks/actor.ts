@@ -16,6 +16,7 @@ import {
   getDelivery,
   redeliver,
   replayEvents,
+  replayForOperator,
   retryDelivery,
   sendTest,
   type TestDelivery
@@ -141,8 +142,15 @@ export class Deliveries extends Context.Service<Deliveries, {
     id: string,
     reply: IdempotentCall<Delivery>["reply"]
   ) => Effect.Effect<Delivery, PublicError>
-  /** The same for an operator, as often as asked. Errors: `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`. */
-  readonly retry: (merchantId: number, id: string) => Effect.Effect<Delivery, PublicError>
+  /**
+   * The same for an operator, as often as asked. `before` runs once nothing speaks against it. Errors:
+   * `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`.
+   */
+  readonly retry: <R = never>(
+    merchantId: number,
+    id: string,
+    before?: (endpoint: ManagedEndpoint) => Effect.Effect<void, PublicError, R>
+  ) => Effect.Effect<Delivery, PublicError, R>
   /** Queues events of a range once more. Errors: `WEBHOOK_NOT_FOUND`, `INVALID_EVENT_ID`, `INVALID_EVENT_TYPE`. */
   readonly replay: (
     principal: Principal,
@@ -150,6 +158,15 @@ export class Deliveries extends Context.Service<Deliveries, {
     request: ReplayRequest,
     reply: IdempotentCall<Replay>["reply"]
   ) => Effect.Effect<Replay, PublicError>
+  /**
+   * The same for an operator, as often as asked. `before` runs once nothing speaks against it. Errors:
+   * `WEBHOOK_DISABLED`, `INVALID_EVENT_ID`, `INVALID_EVENT_TYPE`, `VALIDATION_ERROR`.
+   */
+  readonly replayForOperator: <R>(
+    endpoint: ManagedEndpoint,
+    request: ReplayRequest,
+    before: Effect.Effect<void, PublicError, R>
+  ) => Effect.Effect<Replay, PublicError, R>
 }>()("tillwire/modules/webhooks/Deliveries") {
   static readonly layer = Layer.effect(
     Deliveries,
@@ -166,7 +183,8 @@ export class Deliveries extends Context.Service<Deliveries, {
         get: (principal, id) => getDelivery(context, principal, id),
         test: (principal, id, cause) => sendTest(context, principal, id, cause),
         redeliver: (principal, id, reply) => redeliver(context, principal, id, reply),
-        retry: (merchantId, id) => retryDelivery(context, merchantId, id),
+        retry: (merchantId, id, before) => retryDelivery(context, merchantId, id, before),
+        replayForOperator: (endpoint, request, before) => replayForOperator(context, endpoint, request, before),
         replay: (principal, id, request, reply) => replayEvents(context, principal, id, request, reply)
       })
     })

@@ -230,7 +230,8 @@ const placeOf = ({ endpointId, merchantId }: EndpointFailure) => ({
   endpoint_id: endpointId
 })
 
-const failingObject = (found: EndpointFailure): FailingEndpoint => ({
+/** An endpoint that fails, on the wire. */
+export const failingObject = (found: EndpointFailure): FailingEndpoint => ({
   ...placeOf(found),
   environment: found.environment,
   url_origin: originOf(found.url),

@@ -5,6 +5,7 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
+import * as Availability from "../Availability.ts"
 import * as BackgroundWork from "../BackgroundWork.ts"
 import * as Books from "../Books.ts"
 import * as ChainHealth from "../chains/Health.ts"
@@ -23,6 +24,7 @@ import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
 import * as Notices from "../Notices.ts"
+import * as OperatorRoutes from "../OperatorRoutes.ts"
 import * as Members from "../Members.ts"
 import * as PagePreviews from "../PagePreviews.ts"
 import * as MerchantClock from "../MerchantClock.ts"
@@ -110,6 +112,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     part("rpc", RpcServer.layer),
+    Layer.provide(OperatorRoutes.layer, routerConfig),
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )))
@@ -134,6 +137,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(part("tokencatalog", TokenCatalog.layer)),
     Layer.provideMerge(part("timers", Timers.layer)),
     Layer.provideMerge(part("leases", role === "http" ? Leases.waitingLayer : Leases.layer)),
+    Layer.provideMerge(Availability.layer),
     Layer.provideMerge(
       Layer.mergeAll(
         Actors.layer,

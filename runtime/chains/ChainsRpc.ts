@@ -8,7 +8,7 @@ import { Environment, Family, Network } from "../../schemas/Network.ts"
 const Integer = Schema.String.check(Schema.isPattern(/^\d{1,78}$/))
 const heightMessage = "write a block's height as text: 1 to 18 decimal digits, no sign, for example \"19000000\""
 /** A block's height: the database keeps 64 bits. */
-const Height = Schema.String.annotate({ message: heightMessage }).check(
+export const Height = Schema.String.annotate({ message: heightMessage }).check(
   Schema.isPattern(/^\d{1,18}$/, { message: heightMessage })
 )
 const amountMessage =

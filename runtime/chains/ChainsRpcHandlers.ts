@@ -7,14 +7,16 @@ import { Chains, type RepairProgress } from "../Chains.ts"
 import { ChainsRpc } from "./ChainsRpc.ts"
 import { hashRefusal, reportedHash, reportedMatchKey } from "./ReportedNames.ts"
 
-const heightText = (height: bigint | null) => height === null ? null : height.toString()
+/** A height on the wire. */
+export const heightText = (height: bigint | null) => height === null ? null : height.toString()
 
 const zeroAmount = {
   param: "amount",
   message: "`amount` is in base units of the token and must be above zero"
 }
 
-const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
+/** A repair on the wire. */
+export const repairBody = ({ credited, from, kind, next, reason, status, to }: RepairProgress) => ({
   kind,
   status,
   from: heightText(from),

@@ -4,6 +4,7 @@ import { nowSeconds } from "../Clock.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { Chains, RepairProgress } from "../Chains.ts"
+import type { Write } from "../Commit.ts"
 import {
   type ArgumentFault,
   followerOf,
@@ -58,10 +59,11 @@ const storeRequest = Effect.fnUntraced(function*(
   journal: JournalContext,
   chain: ChainName,
   wanted: RequestedRepair,
-  last: Repair | undefined
+  last: Repair | undefined,
+  extraWrites: ReadonlyArray<Write> = []
 ) {
   const repair = newRepair(chain, wanted, last, yield* nowSeconds)
-  yield* write(journal, chain.environment, [repairWrite(repair)])
+  yield* write(journal, chain.environment, [repairWrite(repair), ...extraWrites])
   return progressOf(repair)
 })
 
@@ -76,13 +78,14 @@ const requestRepair = Effect.fnUntraced(function*(
   journal: JournalContext,
   chain: ChainName,
   wanted: RequestedRepair,
-  { isSame, mayReplace }: OpenRequestRules
+  { isSame, mayReplace }: OpenRequestRules,
+  extraWrites: ReadonlyArray<Write>
 ) {
   const { environment, network } = chain
   const id = repairId(network, environment, wanted.kind)
   const last = (yield* journal.repo.repairs(network, environment)).find((repair) => repair.id === id)
   if (last === undefined || !isOpen(last) || mayReplace(last)) {
-    return yield* storeRequest(journal, chain, wanted, last)
+    return yield* storeRequest(journal, chain, wanted, last, extraWrites)
   }
   if (isSame(last)) return progressOf(last)
   const blocks = last.from === null
@@ -111,17 +114,18 @@ const rescanFault = (from: bigint, to: bigint, head: bigint): ArgumentFault | nu
   return null
 }
 
-export const rescan = (journal: JournalContext): Chains["Service"]["rescan"] => (network, environment, from, to) =>
-  Effect.gen(function*() {
-    const chain = { network, environment }
-    const head = yield* followedHead(journal, chain)
-    yield* rejectFault(rescanFault(from, to, head))
-    return yield* requestRepair(journal, chain, { kind: "rescan", from, to, next: from }, {
-      isSame: (open) => open.from === from && open.to === to,
-      // What it waits for may never come: the chain has become shorter.
-      mayReplace: (open) => open.next !== null && open.next > head
-    })
-  }).pipe(withPublicErrors)
+export const rescan =
+  (journal: JournalContext): Chains["Service"]["rescan"] => (network, environment, from, to, extraWrites = []) =>
+    Effect.gen(function*() {
+      const chain = { network, environment }
+      const head = yield* followedHead(journal, chain)
+      yield* rejectFault(rescanFault(from, to, head))
+      return yield* requestRepair(journal, chain, { kind: "rescan", from, to, next: from }, {
+        isSame: (open) => open.from === from && open.to === to,
+        // What it waits for may never come: the chain has become shorter.
+        mayReplace: (open) => open.next !== null && open.next > head
+      }, extraWrites)
+    }).pipe(withPublicErrors)
 
 /** A follower stores the condition it has found in its next write, and knows of a new anchor one write after it. */
 const lossPollMillis = 20
@@ -146,27 +150,29 @@ const readLoss = (journal: JournalContext, { environment, network }: ChainName) 
     })
   )
 
-export const reanchor = (journal: JournalContext): Chains["Service"]["reanchor"] => (network, environment, height) =>
-  Effect.gen(function*() {
-    const chain = { network, environment }
-    yield* followedHead(journal, chain)
-    const { isLost, isLostHere, last } = yield* readLoss(journal, chain)
-    if (!isLost && !isLostHere && (last === undefined || !isOpen(last))) {
-      const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
-        "To read blocks again, call chains.rescan"
-      return yield* publicError("INVALID_TRANSITION", { message })
-    }
-    return yield* requestRepair(
-      journal,
-      chain,
-      { kind: "reanchor", from: null, to: height, ...inheritReanchor(last) },
-      {
-        isSame: (open) => open.to === height || (height === null && open.from !== null),
-        // One that has not begun can be corrected; one whose blocks were lost again begins anew.
-        mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
+export const reanchor =
+  (journal: JournalContext): Chains["Service"]["reanchor"] => (network, environment, height, extraWrites = []) =>
+    Effect.gen(function*() {
+      const chain = { network, environment }
+      yield* followedHead(journal, chain)
+      const { isLost, isLostHere, last } = yield* readLoss(journal, chain)
+      if (!isLost && !isLostHere && (last === undefined || !isOpen(last))) {
+        const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
+          "To read blocks again, call chains.rescan"
+        return yield* publicError("INVALID_TRANSITION", { message })
       }
-    )
-  }).pipe(withPublicErrors)
+      return yield* requestRepair(
+        journal,
+        chain,
+        { kind: "reanchor", from: null, to: height, ...inheritReanchor(last) },
+        {
+          isSame: (open) => open.to === height || (height === null && open.from !== null),
+          // One that has not begun can be corrected; one whose blocks were lost again begins anew.
+          mayReplace: (open) => open.version === last?.version && (open.from === null ? open.to !== height : isLost)
+        },
+        extraWrites
+      )
+    }).pipe(withPublicErrors)
 
 /** Has a network's blocks since a time read again, where that is not under way or done already. */
 const readSince = Effect.fnUntraced(function*(journal: JournalContext, chain: ChainName, since: number) {

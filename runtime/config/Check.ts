@@ -2,6 +2,9 @@
 import { HttpApi } from "effect/http-api"
 import type { Environment } from "../../schemas/Network.ts"
 import { ChainsRpc } from "../chains/ChainsRpc.ts"
+import { OperatorNetworksApi } from "../chains/OperatorApi.ts"
+import { OperatorInstancesApi } from "../leases/OperatorApi.ts"
+import { operatorPrefix } from "../OperatorRoutes.ts"
 import type { Slot } from "../Plugin.ts"
 import { HealthRpc } from "../rpc/HealthRpc.ts"
 import { runtimeTables } from "../Tables.ts"
@@ -31,6 +34,8 @@ export const check = (
   ...plugins.flatMap((entry) => environmentProblems(entry, environments)),
   ...collisions(plugins, [], groupsOf, (group) => `the HTTP group "${group}"`),
   ...collisions(plugins, ownRoutes, routesOf, (route) => route),
+  ...collisions(plugins, ownOperatorRoutes, operatorRoutesOf, (route) => `the operator's route ${route}`),
+  ...plugins.flatMap(placeProblems),
   ...collisions(plugins, ownCalls, tagsOf, (tag) => `the RPC "${tag}"`),
   ...collisions(plugins, runtimeTables, ({ tables = [] }) => tables, (table) => `the table "${table}"`)
 ]
@@ -144,16 +149,31 @@ const collisions = (
 const ownRoutes = ["GET /health/live", "GET /health/ready", "GET /metrics", "GET /openapi.json"]
 const ownCalls = [...HealthRpc.requests.keys(), ...ChainsRpc.requests.keys()]
 
+/** What operators call is on the internal port alone, so its routes are told from the public ones by their paths. */
+const placeProblems = (entry: SelectedPlugin): ReadonlyArray<Problem> => [
+  ...endpointsOf(entry.plugin.http).filter(({ path }) => path.startsWith(operatorPrefix)).map(({ path }) => ({
+    path: use(entry),
+    message: `its public route ${path} is in the operator's place: remove "${entry.use}", or tell its author`
+  })),
+  ...endpointsOf(entry.plugin.operator).filter(({ path }) => !path.startsWith(`${operatorPrefix}v1/`)).map(
+    ({ path }) => ({
+      path: use(entry),
+      message:
+        `its operator's route ${path} is not below ${operatorPrefix}v1/: remove "${entry.use}", or tell its author`
+    })
+  )
+]
+
 interface Route {
   readonly group: string
   readonly method: string
   readonly path: string
 }
 
-const endpointsOf = (plugin: AnyPlugin): ReadonlyArray<Route> => {
+const endpointsOf = (api: AnyPlugin["http"]): ReadonlyArray<Route> => {
   const routes: Array<Route> = []
-  if (plugin.http !== undefined && HttpApi.isHttpApi(plugin.http)) {
-    HttpApi.reflect(plugin.http, {
+  if (api !== undefined && HttpApi.isHttpApi(api)) {
+    HttpApi.reflect(api, {
       onGroup: () => undefined,
       onEndpoint: ({ endpoint, group }) =>
         routes.push({ group: group.identifier, method: endpoint.method, path: endpoint.path })
@@ -163,12 +183,17 @@ const endpointsOf = (plugin: AnyPlugin): ReadonlyArray<Route> => {
 }
 
 const groupsOf = (plugin: AnyPlugin): ReadonlyArray<string> => [
-  ...new Set(endpointsOf(plugin).map((route) => route.group))
+  ...new Set(endpointsOf(plugin.http).map((route) => route.group))
 ]
 
 /** Two paths that differ in the names of their parameters only match the same requests. */
-const routesOf = (plugin: AnyPlugin): ReadonlyArray<string> =>
-  endpointsOf(plugin).map(({ method, path }) => `${method} ${path.replace(/:[^/]+/g, ":_")}`)
+const routesIn = (api: AnyPlugin["http"]): ReadonlyArray<string> =>
+  endpointsOf(api).map(({ method, path }) => `${method} ${path.replace(/:[^/]+/g, ":_")}`)
+
+const ownOperatorRoutes = [OperatorNetworksApi, OperatorInstancesApi].flatMap((api) => routesIn(api as never))
+
+const routesOf = (plugin: AnyPlugin): ReadonlyArray<string> => routesIn(plugin.http)
+const operatorRoutesOf = (plugin: AnyPlugin): ReadonlyArray<string> => routesIn(plugin.operator)
 
 const tagsOf = (plugin: AnyPlugin): ReadonlyArray<string> => {
   const group = plugin.rpc as { readonly requests?: ReadonlyMap<string, unknown> } | undefined

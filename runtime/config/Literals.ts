@@ -16,10 +16,11 @@ export const literalSecrets = (
   isReferenced: (path: KeyPath) => boolean
 ): ReadonlyArray<KeyPath> => {
   if (!isRecord(value)) return []
-  const { ops, rpc, secrets, store, webhooks } = value
+  const { admin, ops, rpc, secrets, store, webhooks } = value
   const candidates: Array<readonly [KeyPath, JsonValue | undefined]> = [
     [["rpc", "token"], isRecord(rpc) ? rpc["token"] : undefined],
-    [["ops", "token"], isRecord(ops) ? ops["token"] : undefined]
+    [["ops", "token"], isRecord(ops) ? ops["token"] : undefined],
+    [["admin", "token"], isRecord(admin) ? admin["token"] : undefined]
   ]
   const masters = isRecord(secrets) ? secrets["master"] : undefined
   if (Array.isArray(masters)) {

@@ -18,6 +18,7 @@ import {
 } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
 import { Operations } from "../Operations.ts"
+import { CurrentOperator } from "../OperatorRoutes.ts"
 import type { Act } from "./Act.ts"
 import type { Secrets } from "../Secrets.ts"
 import type { Settings } from "../Settings.ts"
@@ -26,6 +27,7 @@ import { makeLetMerchantIn } from "./Authentication.ts"
 import { guardBody, hasBody } from "./Body.ts"
 import { makeAnswerOnce } from "./Idempotency.ts"
 import { type Call, type Operation, readOperation } from "./Operation.ts"
+import { makeLetOperatorIn } from "./OperatorAccess.ts"
 
 type RequestServices =
   | HttpServerRequest.HttpServerRequest
@@ -64,6 +66,7 @@ export const layer: Layer.Layer<
   Operations,
   Effect.gen(function*() {
     const letMerchantIn = yield* makeLetMerchantIn
+    const letOperatorIn = yield* makeLetOperatorIn
     const answerOnce = yield* makeAnswerOnce
     const rateLimiter = yield* RateLimiter
 
@@ -80,6 +83,12 @@ export const layer: Layer.Layer<
           : answerOnce(call, caller, (idempotency) => withService(act, Idempotency, idempotency))
         return withService(withPluginChecks(call, answer as Served), CurrentPrincipal, caller)
       }) as Served
+
+    const asOperator = (call: Call, act: Served): Served =>
+      Effect.flatMap(
+        letOperatorIn(call),
+        (operator) => withService(withPluginChecks(call, act), CurrentOperator, operator)
+      ) as Served
 
     const asAnybody = (call: Call, act: Served): Served => {
       const { caller, checks } = call.operation
@@ -101,7 +110,8 @@ export const layer: Layer.Layer<
         facts.errorForm = operation.errorForm
         fiber.setContext(handlerContext(services, context))
         if (operation.readsRequestText && hasBody(request)) guardBody(request)
-        return operation.caller === "merchant" ? asMerchant(call, act) : asAnybody(call, act)
+        if (operation.caller === "merchant") return asMerchant(call, act)
+        return operation.caller === "operator" ? asOperator(call, act) : asAnybody(call, act)
       })
 
     return Operations.of({

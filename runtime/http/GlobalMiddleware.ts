@@ -14,6 +14,7 @@ import {
   RequestInfo
 } from "../Http.ts"
 import { localCallerOf } from "../LocalCalls.ts"
+import { operatorPrefix } from "../OperatorRoutes.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
 import { loggedId } from "../telemetry/LineWriter.ts"
 import type { RequestLog } from "../telemetry/RequestLog.ts"
@@ -121,7 +122,9 @@ const refusalOf = (
   if (path === undefined || !path.methods.includes(request.method)) return undefined
   if (badVersion) return publicError("INVALID_VERSION")
   // Pages take whatever their links carry: programs that count clicks add parameters of their own.
-  if (hasBadQuery && path.template.startsWith("/api/")) return malformedQuery
+  if (hasBadQuery && (path.template.startsWith("/api/") || path.template.startsWith(operatorPrefix))) {
+    return malformedQuery
+  }
   return fault ?? (request.url.includes("%00") ? nulInUrl : undefined)
 }
 

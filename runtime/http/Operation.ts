@@ -18,6 +18,7 @@ import {
   type RequestFacts,
   WrappedErrors
 } from "../Http.ts"
+import { OperatorAuth, operatorPrefix } from "../OperatorRoutes.ts"
 import { HasOwnProof, RightOf, RightsOf } from "../Rights.ts"
 import { type Act, type CalledEndpoint, jsonPayloadOf } from "./Act.ts"
 import { familyOf } from "./ErrorResponses.ts"
@@ -31,8 +32,11 @@ export type PluginCheck = (act: Act, called: CalledEndpoint) => Act
 export interface Operation {
   readonly called: CalledEndpoint
   readonly errorForm: ErrorForm
-  /** Who may call: somebody of a merchant, or anybody within a limit for addresses; undefined: it is not asked here. */
-  readonly caller: "merchant" | { readonly addressLimit: AddressLimit } | undefined
+  /**
+   * Who may call: somebody of a merchant, an operator, or anybody within a limit for addresses; undefined: it is not
+   * asked here.
+   */
+  readonly caller: "merchant" | "operator" | { readonly addressLimit: AddressLimit } | undefined
   /** What a caller of a merchant must have; null: nothing beside its credential. */
   readonly right: Right | null
   /** As `HasOwnProof` of runtime/Rights.ts. */
@@ -64,7 +68,9 @@ export interface Call {
 }
 
 const ownMiddlewares: ReadonlySet<string> = new Set(
-  [Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, WrappedErrors].map(({ key }) => key)
+  [Anonymous, FlatErrors, IdempotencyRequired, Idempotent, MerchantAuth, OperatorAuth, WrappedErrors].map(({ key }) =>
+    key
+  )
 )
 
 /**
@@ -122,6 +128,8 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
     errorForm: { family: familyOf(endpoint), parameterCodes },
     caller: names.has(MerchantAuth.key)
       ? "merchant"
+      : names.has(OperatorAuth.key)
+      ? "operator"
       : names.has(Anonymous.key)
       ? { addressLimit: addressLimitOf(called) }
       : undefined,
@@ -131,7 +139,7 @@ export const readOperation = (called: CalledEndpoint, services: Context.Context<
     actsByOneCommit: Context.get(endpoint.annotations, ActsByOneCommit),
     hasPersonalPath: Context.get(group.annotations, PersonalPath),
     hasPrivateReplies: Context.get(group.annotations, PrivateReplies),
-    isOfApi: endpoint.path.startsWith("/api/"),
+    isOfApi: endpoint.path.startsWith("/api/") || endpoint.path.startsWith(operatorPrefix),
     readsRequestText: endpoint.payload.size > 0 && jsonPayloadOf(endpoint) === undefined,
     input: () => input ??= readInput(called, parameterCodes),
     checks: middlewares.filter(({ key }) => !ownMiddlewares.has(key)).map((key) => checkOf(key, services))

@@ -1,5 +1,6 @@
 /** A new invoice: its body is read and checked, and its answer rendered. */
 import { Effect, Result, Schema } from "effect"
+import { Availability } from "../../../runtime/Availability.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { amountError } from "../../../schemas/AmountError.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -86,10 +87,12 @@ export const checkMetadata = (metadata: Readonly<Record<string, Schema.Json>>): 
 }
 
 /**
- * Refuses an invoice whose networks are all without a driver or a wallet to receive on: nobody could pay it. Fails with
+ * Refuses an invoice whose networks are all without a driver or a wallet to receive on, or disabled by the operator:
+ * nobody could pay it. Fails with
  * `UNSUPPORTED_NETWORK`.
  */
 const makeNetworksCheck = Effect.gen(function*() {
+  const availability = yield* Availability
   const chains = yield* Chains
   const check = Effect.fnUntraced(function*(
     acceptedNetworks: ReadonlyArray<Network>,
@@ -97,6 +100,7 @@ const makeNetworksCheck = Effect.gen(function*() {
   ) {
     for (const network of acceptedNetworks) {
       if (chains.driver(network, environment) === undefined) continue
+      if (!availability.isNetworkEnabled(network, environment)) continue
       const wallet = yield* chains.wallet({ merchantId, environment, family: familyOf(network) })
       if (wallet === null) continue
       const obstacle = yield* chains.obstacleTo(wallet, network, environment, false)

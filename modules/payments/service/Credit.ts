@@ -1,7 +1,7 @@
 /** Credit: what a transfer makes of its invoice, and what it is worth. */
 import { Effect, Metric } from "effect"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
-import { noCause } from "../../../runtime/Commit.ts"
+import { noCause, type Write } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, type Spot } from "../../../runtime/Prices.ts"
 import { Screening } from "../../../runtime/Screening.ts"
@@ -244,7 +244,8 @@ export interface RetryContext {
 /** `Payments.retry`. */
 export const retryPricing = Effect.fnUntraced(function*(
   { catalog, invoices, price }: RetryContext,
-  paymentId: string
+  paymentId: string,
+  extraWrites: ReadonlyArray<Write>
 ) {
   const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
   if (invoiceId === null) return yield* publicError("INVOICE_NOT_FOUND")
@@ -264,7 +265,7 @@ export const retryPricing = Effect.fnUntraced(function*(
         { _tag: "Value", paymentId, ...paymentValue },
         { _tag: "Confirm", paymentId, confirmations: payment.metadata.required_confirmations }
       ]
-      return { commands }
+      return { commands, writes: extraWrites }
     })
   ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
   return aggregate

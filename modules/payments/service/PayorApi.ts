@@ -1,5 +1,6 @@
 /** What payors read: the session's bodies, by the API and on the payment page alike. */
 import { Clock, Context, Effect, Layer } from "effect"
+import { Availability } from "../../../runtime/Availability.ts"
 import { type AllocatedTarget, Chains, type ReceivingObstacle, type WalletRef } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices } from "../../../runtime/Prices.ts"
@@ -163,6 +164,7 @@ export class PayorApi extends Context.Service<PayorApi, {
   static readonly layer = Layer.effect(
     PayorApi,
     Effect.gen(function*() {
+      const availability = yield* Availability
       const catalog = yield* TokenCatalog
       const chains = yield* Chains
       const clock = yield* MerchantClock
@@ -214,6 +216,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         const offered = catalog.list(environment)
           .filter((token) => query.network === undefined || token.network === query.network)
           .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
+          .filter((token) => availability.objectionTo(token) === null)
         const obstacles = yield* obstaclesFor(chains, receivers, offered.filter(isMonitored))
         return offered
           .map((token) =>

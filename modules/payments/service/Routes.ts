@@ -1,5 +1,6 @@
 /** The route of an invoice: its address for a token, and a quote of what remains to be paid. */
 import { Effect } from "effect"
+import type { Availability } from "../../../runtime/Availability.ts"
 import type { AllocatedTarget, ChainDriver, Chains, ReceiveTarget } from "../../../runtime/Chains.ts"
 import { type Commit, noCause } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -53,6 +54,7 @@ const routeAt = Effect.fnUntraced(function*(
 
 /** The services a route is made of. */
 export interface RoutesContext {
+  readonly availability: Availability["Service"]
   readonly chains: Chains["Service"]
   readonly clock: MerchantClock["Service"]
   readonly commit: Commit["Service"]
@@ -103,12 +105,14 @@ export const routeFor = Effect.fnUntraced(function*(
   network: string,
   tokenId: number
 ) {
-  const { catalog, chains, clock, policies } = context
+  const { availability, catalog, chains, clock, policies } = context
   const { invoice } = current
   const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
   const token = yield* payableToken(current, network, catalog.get(tokenId), now)
   const driver = chains.driver(token.network, token.environment)
   if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
+  const objection = availability.objectionTo(token)
+  if (objection !== null) return yield* objection
   const { environment, id: invoiceId, merchantId } = invoice
   const owner = { merchantId, environment, family: familyOf(token.network) }
   const existingTarget = yield* chains.target(invoiceId, owner.family)
@@ -143,7 +147,7 @@ const isUsable = ({ catalog }: RoutesContext, token: Token) =>
 
 /** `Payments.currentRoute`. */
 export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, current: Aggregate) {
-  const { catalog, chains, clock, quotes } = context
+  const { availability, catalog, chains, clock, quotes } = context
   const { invoice } = current
   const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
   const quote = isPayable(invoice, now) ? yield* quotes.current(invoice.id) : null
@@ -157,6 +161,8 @@ export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, 
   if (target === null) return null
   const isQuoteCurrent = token.id === quote.supported_token_id &&
     quote.amount_remaining === usdWire(amountRemaining(invoice))
+  // What the payor was promised is shown as it was; of what an operator has disabled nothing new is promised.
+  if (!isQuoteCurrent && availability.objectionTo(token) !== null) return null
   return yield* isQuoteCurrent
     ? routeAt(context, invoice, token, target, driver, quote)
     : withNewQuote(context, invoice, token, target, driver)

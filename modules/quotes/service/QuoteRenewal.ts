@@ -1,5 +1,6 @@
 /** Quotes of invoices that are watched on this instance: looked at every second, renewed, and sent to the listeners. */
 import { Context, Effect, Latch, Layer, Result } from "effect"
+import { Availability } from "../../../runtime/Availability.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { EventBus, type EventHandler } from "../../../runtime/EventBus.ts"
@@ -55,6 +56,7 @@ interface RenewalBudget {
 }
 
 interface RenewalContext {
+  readonly availability: Availability["Service"]
   readonly bus: EventBus["Service"]
   readonly catalog: TokenCatalog["Service"]
   readonly clock: MerchantClock["Service"]
@@ -125,13 +127,18 @@ const renew = Effect.fnUntraced(function*(
   cell: WatchCell,
   before: Quote | null
 ) {
-  const { catalog, clock, commit, invoices, quotes } = context
+  const { availability, catalog, clock, commit, invoices, quotes } = context
   const aggregate = yield* invoices.find(row.invoiceId)
   const token = catalog.get(row.tokenId)
   const now = yield* clock.nowSeconds(row.merchantId, row.environment)
   const payable = aggregate === null
     ? Result.fail(publicError("INVOICE_NOT_FOUND"))
     : yield* Effect.result(payableToken(aggregate, row.network, token, now))
+  // It may be enabled again while the page is open.
+  if (token !== undefined && Result.isSuccess(payable) && availability.objectionTo(token) !== null) {
+    cell.watch = afterFailure(cell.watch, now)
+    return
+  }
   if (aggregate === null || Result.isFailure(payable)) {
     // A token is inactive for a moment after every start; of everything else an event of the invoice tells.
     const isTokenInactive = Result.isFailure(payable) && payable.failure.code === "TOKEN_NOT_ACCEPTED"
@@ -246,6 +253,7 @@ const startWatch = Effect.fnUntraced(function*(context: RenewalContext, invoiceI
 const makeRenewal = Effect.gen(function*() {
   const context: RenewalContext = {
     bus: yield* EventBus,
+    availability: yield* Availability,
     catalog: yield* TokenCatalog,
     clock: yield* MerchantClock,
     commit: yield* Commit,

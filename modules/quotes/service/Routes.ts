@@ -1,5 +1,6 @@
 /** Routes of an invoice: which token of which network it can be paid by, and which a price may be asked for. */
 import { Effect } from "effect"
+import { Availability } from "../../../runtime/Availability.ts"
 import { type AllocatedTarget, Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -42,9 +43,10 @@ export const isRefused = (token: Token, target: AllocatedTarget | null, policy: 
 
 /**
  * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is watched, and not one
- * the merchant refuses. Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
+ * that the operator has disabled or the merchant refuses. Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
  */
 export const makePriceableToken = Effect.gen(function*() {
+  const availability = yield* Availability
   const clock = yield* MerchantClock
   const catalog = yield* TokenCatalog
   const chains = yield* Chains
@@ -61,6 +63,8 @@ export const makePriceableToken = Effect.gen(function*() {
     if (chains.driver(token.network, environment) === undefined) {
       return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
     }
+    const objection = availability.objectionTo(token)
+    if (objection !== null) return yield* objection
     const allocated = yield* chains.target(id, familyOf(token.network))
     return isRefused(token, allocated, yield* policies.get(merchantId, environment))
       ? yield* publicError("TOKEN_NOT_ACCEPTED", { param: "token_id" })

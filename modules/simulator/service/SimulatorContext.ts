@@ -1,5 +1,6 @@
 /** What the parts of the simulator share: the ports that they act through, and changes of invoices. */
 import { Effect } from "effect"
+import type { Availability } from "../../../runtime/Availability.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
 import type { CommitCause, CommitResult } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -18,6 +19,7 @@ import type { NetworkFaults } from "./NetworkFaults.ts"
 export type Request = typeof SimulateRequest.Type
 
 export interface SimulatorContext {
+  readonly availability: Availability["Service"]
   readonly faults: NetworkFaults["Service"]
   readonly catalog: TokenCatalog["Service"]
   readonly chains: Chains["Service"]

@@ -68,14 +68,7 @@ const chooseRoute = Effect.fnUntraced(function*(
   return { network: token.network, tokenId: token.id }
 })
 
-const openDestination = Effect.fnUntraced(
-  function*(context: SimulatorContext, current: Aggregate, request: RouteRequest) {
-    const { network, tokenId } = yield* chooseRoute(context, current, request)
-    return yield* context.payments.route(current, network, tokenId)
-  }
-)
-
-/** The route shown last, of an invoice that gets no address any more. */
+/** The route shown last, of an invoice that gets no address any more, or none there. */
 const lastDestination = Effect.fnUntraced(function*(
   { catalog, chains, quotes }: SimulatorContext,
   { invoice }: Aggregate
@@ -86,6 +79,19 @@ const lastDestination = Effect.fnUntraced(function*(
   if (quote === null || token === undefined || target === null) return yield* publicError("INVOICE_NOT_PAYABLE")
   return { token, target, quote }
 })
+
+const openDestination = Effect.fnUntraced(
+  function*(context: SimulatorContext, current: Aggregate, request: RouteRequest) {
+    const { network, tokenId } = yield* chooseRoute(context, current, request)
+    const token = context.catalog.get(tokenId)
+    // Nobody is stopped from sending to an address that was given out before its token was disabled.
+    if (token !== undefined && context.availability.objectionTo(token) !== null) {
+      const quote = yield* context.quotes.current(current.invoice.id)
+      if (quote?.supported_token_id === tokenId) return yield* lastDestination(context, current)
+    }
+    return yield* context.payments.route(current, network, tokenId)
+  }
+)
 
 /** A transfer to the invoice, whether it still takes payments or not. */
 export const destinationFor = Effect.fnUntraced(function*(

@@ -19,6 +19,7 @@ import {
   manages,
   readPage,
   readReplay,
+  type ReplayRange,
   type ReplayRequest
 } from "../rules.ts"
 import { admitEndpoint, checkEndpointRight, type EndpointRight, requireEndpoint } from "./EndpointContext.ts"
@@ -142,10 +143,30 @@ export const redeliver = Effect.fnUntraced(
   }
 )
 
-export const retryDelivery = Effect.fnUntraced(function*(context: DeliveryContext, merchantId: number, id: string) {
+export const retryDelivery = Effect.fnUntraced(function*<R = never>(
+  context: DeliveryContext,
+  merchantId: number,
+  id: string,
+  before?: (endpoint: ManagedEndpoint) => Effect.Effect<void, PublicError, R>
+) {
   const { endpoint, uuid } = yield* findEndpointOf(context, merchantId, id)
   yield* requireEnabled(endpoint)
+  if (before !== undefined) yield* before(endpoint)
   return yield* queueAgain(context, endpoint, uuid, () => undefined)
+})
+
+/** Queues the events of a range for one endpoint, and has them sent. */
+const queueRange = Effect.fnUntraced(function*(
+  { actors, repo, webhooks }: DeliveryContext,
+  endpoint: ManagedEndpoint,
+  range: ReplayRange,
+  reply: IdempotentCall<Replay>["reply"]
+) {
+  if (range.types.length === 0) return { queued: 0, next: undefined }
+  // One connection an endpoint: the others would only wait for its lock.
+  const replay = yield* actors.send("webhook-replays", endpoint.id, dieOnReplay(repo.replay(endpoint, range, reply)))
+  if (replay.queued > 0) yield* webhooks.wake(endpoint.merchantId)
+  return replay
 })
 
 export const replayEvents = Effect.fnUntraced(function*(
@@ -155,14 +176,22 @@ export const replayEvents = Effect.fnUntraced(function*(
   request: ReplayRequest,
   reply: IdempotentCall<Replay>["reply"]
 ) {
-  const { actors, repo, webhooks } = context
   const endpoint = yield* requireEndpoint(context, principal, id, "webhooks:write")
   const range = readReplay(request, endpoint)
   if (range instanceof PublicError) return yield* range
   yield* checkManualSend(context, endpoint)
-  if (range.types.length === 0) return { queued: 0, next: undefined }
-  // One connection an endpoint: the others would only wait for its lock.
-  const replay = yield* actors.send("webhook-replays", endpoint.id, dieOnReplay(repo.replay(endpoint, range, reply)))
-  if (replay.queued > 0) yield* webhooks.wake(principal.merchantId)
-  return replay
+  return yield* queueRange(context, endpoint, range, reply)
+})
+
+export const replayForOperator = Effect.fnUntraced(function*<R>(
+  context: DeliveryContext,
+  endpoint: ManagedEndpoint,
+  request: ReplayRequest,
+  before: Effect.Effect<void, PublicError, R>
+) {
+  const range = readReplay(request, endpoint)
+  if (range instanceof PublicError) return yield* range
+  yield* requireEnabled(endpoint)
+  yield* before
+  return yield* queueRange(context, endpoint, range, () => undefined)
 })

@@ -349,6 +349,16 @@ CREATE TABLE chain_cursors (
   searched bigint,
   searched_alone bigint
 );
+-- Networks and tokens that an operator has disabled, or enabled again: runtime/Availability.ts.
+CREATE TABLE availability (
+  id text PRIMARY KEY,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  is_enabled boolean NOT NULL,
+  reason text,
+  changed_at bigint NOT NULL
+);
 -- Transfers to our addresses, and to those that no invoice has, or had when they were mined.
 CREATE TABLE transfers (
   id text PRIMARY KEY,

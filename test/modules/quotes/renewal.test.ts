@@ -11,10 +11,12 @@ import { type Aggregate, Invoices } from "../../../modules/invoices/plugin.ts"
 import { layer as quotesLayer } from "../../../modules/quotes/service.ts"
 import { QuoteRenewal, renewal } from "../../../modules/quotes/service/QuoteRenewal.ts"
 import { PaymentQuotes } from "../../../modules/quotes/plugin.ts"
+import { Availability } from "../../../runtime/Availability.ts"
 import { Commit } from "../../../runtime/Commit.ts"
 import { EventBus, type EventHandler } from "../../../runtime/EventBus.ts"
 import { Sockets } from "../../../runtime/Sockets.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { publicError } from "../../../schemas/Errors.ts"
 import { apiVersion } from "../../../schemas/Event.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { insertQuote, invoiceId, type Market, marketLayer, openInvoice, start } from "../../fixtures/quotes.ts"
@@ -35,6 +37,8 @@ interface Instance {
 }
 
 interface World {
+  /** Absent: new payments may use the token. */
+  isEnabled?: boolean
   aggregate: Aggregate
   readonly market: Market
   readonly handlers: Array<EventHandler>
@@ -57,6 +61,12 @@ const instanceLayer = (world: World, instance: Instance) => {
         }
       }))
     ).pipe(Layer.provide(catalogOf(usdc, ether))),
+    Layer.succeed(Availability, {
+      isNetworkEnabled: () => true,
+      stateOf: () => ({ isEnabled: true, reason: null, changedAt: null }),
+      set: () => Effect.die("not of this test"),
+      objectionTo: () => world.isEnabled === false ? publicError("UNSUPPORTED_NETWORK") : null
+    }),
     Layer.mock(Sockets, {
       watchedInvoices: () => instance.listened,
       send: (invoiceId, frame) =>
@@ -207,6 +217,24 @@ describe("renewal of quotes", () => {
           yield* until(() => one.commits === 1)
           yield* pass(6)
           assert.deepStrictEqual([one.told.length, one.commits], [1, 1])
+        })
+      ),
+    60_000
+  )
+
+  it.effect(
+    "gives no new quote of what an operator has disabled, and goes on once it is enabled again",
+    () =>
+      running((world, one) =>
+        Effect.gen(function*() {
+          yield* show
+          yield* connect(one)
+          world.isEnabled = false
+          yield* pass(280)
+          assert.strictEqual(one.commits, 0)
+          world.isEnabled = true
+          yield* pass(6)
+          yield* until(() => one.commits === 1)
         })
       ),
     60_000

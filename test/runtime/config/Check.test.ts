@@ -63,6 +63,19 @@ describe("plugins", () => {
     ])
   })
 
+  it("that serve the operator's routes in public, or others among the operator's, are refused", () => {
+    const entries = picked([
+      plugin("a", { http: api("a", "get", "/admin/v1/a") }),
+      plugin("b", { operator: api("b", "get", "/api/v1/b") }),
+      plugin("c", { operator: api("c", "get", "/admin/v1/networks") })
+    ])
+    assert.deepStrictEqual(messages(entries).toSorted(), [
+      "modules.0.use: its public route /admin/v1/a is in the operator's place: remove \"a\", or tell its author",
+      "modules.1.use: its operator's route /api/v1/b is not below /admin/v1/: remove \"b\", or tell its author",
+      "modules.2.use: the operator's route GET /admin/v1/networks is the runtime's own: remove \"c\", or tell its author"
+    ])
+  })
+
   it("of one name are refused, except one driver for several chains", () => {
     const chain = plugin("evm", { slot: "chains" })
     assert.deepStrictEqual(messages(picked([chain, chain])), [])

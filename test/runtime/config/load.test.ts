@@ -225,6 +225,21 @@ describe("a wrong config", () => {
       |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^`
     },
     {
+      promise: "opens no operator API without a log of what operators do, or by a credential of somebody else",
+      text: `{
+  "environments": ["devnet"],
+  "ops": { "token": "one-and-the-same-credential" },
+  "admin": { "token": "one-and-the-same-credential" }
+}`,
+      report: `c.jsonc: 2 problems
+  c.jsonc:4:23  admin.token: it is another credential too: make one for operators alone (openssl rand -hex 32)
+    4 |   "admin": { "token": ***************************** }
+      |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+  c.jsonc:4:23  admin.token: what operators do must be kept: add { "use": "audit" } to "modules", or remove "admin" to close the operator API
+    4 |   "admin": { "token": ***************************** }
+      |                       ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`
+    },
+    {
       promise: "says which stores there are, and what their options are",
       text: `{
   "environments": ["devnet"],
