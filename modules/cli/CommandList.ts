@@ -1,0 +1,38 @@
+/**
+ * Every command of `tillwire`: its name, what it does, and where it is. The file of a command is loaded when that
+ * command is asked for, so that the others cost a start nothing.
+ */
+import type { Command } from "effect/cli"
+
+/** A command with the ones below it, ready to run. */
+export type RunnableCommand = Command.Command<any, any, any, any, any>
+
+export interface CommandEntry {
+  readonly name: string
+  readonly description: string
+  readonly load: () => Promise<{ readonly command: RunnableCommand }>
+}
+
+/** In the order of the help: what a first day takes comes first. */
+export const commandList: ReadonlyArray<CommandEntry> = [
+  {
+    name: "start",
+    description: "Start the service",
+    load: () => import("./commands/start.ts")
+  },
+  {
+    name: "config",
+    description: "Check, print and explain the config file",
+    load: () => import("./commands/config.ts")
+  },
+  {
+    name: "login",
+    description: "Print a link that signs in to the dashboard",
+    load: () => import("./commands/login.ts")
+  },
+  {
+    name: "openapi",
+    description: "Print the OpenAPI document of what the config serves",
+    load: () => import("./commands/openapi.ts")
+  }
+]
