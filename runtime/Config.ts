@@ -139,6 +139,25 @@ export const readConfigText = Effect.fn("Config.readText")(function*(from: Confi
   } satisfies ConfigText as ConfigText
 })
 
+/**
+ * The settings as they are written, with overrides, for a program that only has to find the service: no plugin is
+ * loaded and no reference is read. A file that is not there is an empty one.
+ */
+export const readSettingsText = Effect.fn("Config.readSettingsText")(function*(from: ConfigSource) {
+  const fs = yield* FileSystem.FileSystem
+  const isThere = yield* Effect.orElseSucceed(fs.exists(from.file), () => false)
+  const draft: Draft = isThere ? yield* read(from.file) : {
+    source: parseSource(from.file, "{}").source,
+    folder: ".",
+    value: {},
+    problems: [],
+    variables: new Map(),
+    referencePaths: new Set()
+  }
+  applyOverrides(draft, overridesIn(from.environment))
+  return draft.value
+})
+
 const read = (file: string) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem

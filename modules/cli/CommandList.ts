@@ -21,6 +21,16 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/start.ts")
   },
   {
+    name: "invoice",
+    description: "Create, show and follow invoices",
+    load: () => import("./commands/invoice.ts")
+  },
+  {
+    name: "trigger",
+    description: "Make something happen to an invoice on devnet",
+    load: () => import("./commands/trigger.ts")
+  },
+  {
     name: "config",
     description: "Check, print and explain the config file",
     load: () => import("./commands/config.ts")
