@@ -31,6 +31,11 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/trigger.ts")
   },
   {
+    name: "listen",
+    description: "Send events on to a program on this machine, signed as webhooks are",
+    load: () => import("./commands/listen.ts")
+  },
+  {
     name: "config",
     description: "Check, print and explain the config file",
     load: () => import("./commands/config.ts")

@@ -10,7 +10,7 @@ import { demoKeysFile } from "../../runtime/Settings.ts"
 import { type Client, createClient, TillwireError } from "../clients/fetch.ts"
 import { environment } from "./Environment.ts"
 import { CommandFailed, commandFailed, type FailureKind, wrongUse } from "./Failure.ts"
-import { ConfigFlag, configFileOf } from "./Flags.ts"
+import { configFileOf, ConfigFlag } from "./Flags.ts"
 
 /** Milliseconds that a call may take with all its tries: people wait for it. */
 const callTimeoutMillis = 20_000
@@ -94,7 +94,9 @@ const kindOf = (status: number): FailureKind =>
 
 /** What went wrong with a call, in words and with the exit code that it deserves. Pure. */
 export const callFailure = (error: unknown, url: string): CommandFailed => {
-  if (!(error instanceof TillwireError)) return commandFailed("failed", error instanceof Error ? error.message : String(error))
+  if (!(error instanceof TillwireError)) {
+    return commandFailed("failed", error instanceof Error ? error.message : String(error))
+  }
   if (error.status === 0) {
     return commandFailed(
       "failed",

@@ -110,7 +110,9 @@ const watch = Command.make("watch", { id }, ({ id }) =>
     const look = Effect.gen(function*() {
       // By the invoice's own id: a customer may get a newer one meanwhile.
       const invoice = yield* readInvoice(connection, first.id)
-      const next = `${lineOf(invoice)} ${(invoice.payments?.data ?? []).map(({ id, status }) => `${id} ${status}`).join()}`
+      const next = `${lineOf(invoice)} ${
+        (invoice.payments?.data ?? []).map(({ id, status }) => `${id} ${status}`).join()
+      }`
       if (next !== line) {
         line = next
         yield* streamLine(invoice, (paintOut) =>
@@ -128,4 +130,3 @@ const watch = Command.make("watch", { id }, ({ id }) =>
   })).pipe(Command.withDescription("Follow an invoice until it ends, a line for each change"))
 
 export const command = Command.make("invoice").pipe(Command.withSubcommands([create, show, watch]))
-

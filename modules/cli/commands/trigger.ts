@@ -54,7 +54,8 @@ const newInvoice = (connection: Connection, fields: Readonly<Record<string, unkn
   Effect.map(
     call(connection, (client, signal) =>
       client.post("/api/v1/invoices", { body: { amount_usd: defaultAmount, ...fields }, signal })),
-    ({ invoice_id }) => invoice_id
+    ({ invoice_id }) =>
+      invoice_id
   )
 
 export const command = Command.make("trigger", {
@@ -62,7 +63,10 @@ export const command = Command.make("trigger", {
     Argument.withDescription("What happens")
   ),
   invoice: Flag.String("invoice").pipe(Flag.withDescription("To this invoice, else to a new one"), Flag.optional),
-  network: Flag.String("network").pipe(Flag.withDescription("The network of the transfer, such as base"), Flag.optional),
+  network: Flag.String("network").pipe(
+    Flag.withDescription("The network of the transfer, such as base"),
+    Flag.optional
+  ),
   set: Flag.KeyValuePair("set").pipe(
     Flag.withDescription("A field of the new invoice: amount_usd=5, customer_id=c1, metadata.order=17; once for each"),
     Flag.optional
@@ -79,8 +83,11 @@ export const command = Command.make("trigger", {
     }
     const connection = yield* connect
     const id = Option.isSome(invoice) ? invoice.value : yield* newInvoice(connection, invoiceFieldsOf(pairs))
-    const isPaid = Option.isSome(invoice) && (yield* call(connection, (client, signal) =>
-          client.get("/api/v1/invoices/{id}/status", { path: { id }, signal }))).invoice.status === "paid"
+    const isPaid = Option.isSome(invoice) &&
+      (yield* call(
+          connection,
+          (client, signal) => client.get("/api/v1/invoices/{id}/status", { path: { id }, signal })
+        )).invoice.status === "paid"
     const eventIds: Array<string> = []
     let last
     for (const action of stepsFor(outcome, isPaid)) {
