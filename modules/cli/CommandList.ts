@@ -36,6 +36,21 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/listen.ts")
   },
   {
+    name: "events",
+    description: "List, follow and resend events",
+    load: () => import("./commands/events.ts")
+  },
+  {
+    name: "webhooks",
+    description: "List endpoints and deliveries, and send again what failed",
+    load: () => import("./commands/webhooks.ts")
+  },
+  {
+    name: "verify",
+    description: "Say why the signature of a webhook is refused",
+    load: () => import("./commands/verify.ts")
+  },
+  {
     name: "config",
     description: "Check, print and explain the config file",
     load: () => import("./commands/config.ts")
