@@ -1,9 +1,9 @@
 /** `tillwire events`: what happened, listed, followed, and sent to the webhooks once more. */
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
-import { call, connect } from "../Connection.ts"
+import { call, connect, type Connection } from "../Connection.ts"
 import { sinceForms, sinceSeconds } from "../Duration.ts"
-import { eventsAfter, newestId } from "../EventFeed.ts"
+import { eventsAfter, type FeedEvent, newestId } from "../EventFeed.ts"
 import { commandFailed, wrongUse } from "../Failure.ts"
 import { afterFlag, answerList, given, limitFlag, pageQuery } from "../Lists.ts"
 import { answer, say, streamLine } from "../Output.ts"
@@ -50,6 +50,41 @@ const list = Command.make("list", {
     })
   })).pipe(Command.withDescription("List events, newest first"))
 
+/**
+ * Sends an event to an endpoint once more: the delivery that there was, else by a replay of its moment, which may send
+ * other events of its type and second as well.
+ */
+const resendTo = Effect.fnUntraced(function*(connection: Connection, endpoint: string, event: FeedEvent) {
+  const { data: deliveries } = yield* call(connection, (client, signal) =>
+    client.get("/api/v1/webhooks/{id}/deliveries", {
+      path: { id: endpoint },
+      query: { event_id: event.id, limit: 1 },
+      signal
+    }))
+  const before = deliveries.data[0]
+  if (before !== undefined) {
+    yield* call(connection, (client, signal) =>
+      client.post("/api/v1/webhooks/deliveries/{delivery_id}/redeliver", {
+        path: { delivery_id: before.id },
+        signal
+      }))
+    return { endpoint_id: endpoint, queued: true }
+  }
+  const { data } = yield* call(connection, (client, signal) =>
+    client.post("/api/v1/webhooks/{id}/replay", {
+      path: { id: endpoint },
+      body: {
+        from_event_id: event.id,
+        created_gte: event.created,
+        created_lte: event.created,
+        types: [event.type],
+        only_failed: false
+      },
+      signal
+    }))
+  return { endpoint_id: endpoint, queued: data.queued > 0 }
+})
+
 const resend = Command.make("resend", {
   id: Argument.String("id").pipe(Argument.withDescription("Id of the event")),
   endpoint: Flag.String("endpoint").pipe(
@@ -68,25 +103,11 @@ const resend = Command.make("resend", {
     if (endpoints.length === 0) {
       return yield* commandFailed("failed", "there is no enabled webhook endpoint", "See tillwire webhooks list")
     }
-    const queued = yield* Effect.forEach(endpoints, (one) =>
-      Effect.map(
-        call(connection, (client, signal) =>
-          client.post("/api/v1/webhooks/{id}/replay", {
-            path: { id: one },
-            // That one event: its own moment on both sides, and its type.
-            body: {
-              from_event_id: id,
-              created_gte: event.created,
-              created_lte: event.created,
-              types: [event.type],
-              only_failed: false
-            },
-            signal
-          })),
-        ({ data }) => ({ endpoint_id: one, ...data })
-      ))
+    const queued = yield* Effect.forEach(endpoints, (one) => resendTo(connection, one, event))
     yield* answer({ object: "list", data: queued }, () =>
-      queued.map(({ endpoint_id, queued }) => `${endpoint_id}  ${queued} queued`).join("\n"))
+      queued.map(({ endpoint_id, queued }) =>
+        `${endpoint_id}  ${queued ? "queued" : "was never meant for it"}`
+      ).join("\n"))
   })).pipe(Command.withDescription("Send an event to the webhook endpoints once more"))
 
 const tail = Command.make("tail", { type: types }, ({ type }) =>
