@@ -51,9 +51,34 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/verify.ts")
   },
   {
+    name: "exceptions",
+    description: "List and decide what needs a person",
+    load: () => import("./commands/exceptions.ts")
+  },
+  {
+    name: "refunds",
+    description: "List refunds and ask for them",
+    load: () => import("./commands/refunds.ts")
+  },
+  {
+    name: "merchant",
+    description: "Make and list merchants",
+    load: () => import("./commands/merchant.ts")
+  },
+  {
+    name: "keys",
+    description: "Make, list, replace and revoke API keys",
+    load: () => import("./commands/keys.ts")
+  },
+  {
     name: "config",
     description: "Check, print and explain the config file",
     load: () => import("./commands/config.ts")
+  },
+  {
+    name: "doctor",
+    description: "Find what is wrong with this deployment, and say what to do",
+    load: () => import("./commands/doctor.ts")
   },
   {
     name: "login",
@@ -64,5 +89,10 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     name: "openapi",
     description: "Print the OpenAPI document of what the config serves",
     load: () => import("./commands/openapi.ts")
+  },
+  {
+    name: "completions",
+    description: "Print the script by which a shell completes commands",
+    load: () => import("./commands/completions.ts")
   }
 ]

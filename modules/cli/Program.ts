@@ -1,5 +1,5 @@
 /** Reads the command line and runs the command that it names. */
-import { Cause, Console, Effect, Layer, Option, Predicate } from "effect"
+import { Cause, Console, Effect, Layer, Predicate } from "effect"
 import { CliOutput, Command } from "effect/cli"
 import { type CommandEntry, commandList, type RunnableCommand } from "./CommandList.ts"
 import { CommandFailed } from "./Failure.ts"
@@ -37,6 +37,9 @@ const treeWith = (isNeeded: (name: string) => boolean) =>
       Command.withSubcommands(commands)
     )
   })
+
+/** Every command with all of its flags. */
+export const wholeTree = treeWith(() => true)
 
 /** On a wrong command line: what is wrong, and where help is. The library prints the whole help first. */
 const presenter: CliOutput.Presenter = {
@@ -76,6 +79,3 @@ export const run = (words: ReadonlyArray<string>): Effect.Effect<void, unknown, 
     Effect.tapCause(report)
   )
 }
-
-/** The value of a flag that may be left out. */
-export const orUndefined = <A>(option: Option.Option<A>): A | undefined => Option.getOrUndefined(option)

@@ -62,7 +62,9 @@ const list = Command.make("list", { merchant: merchantFlag }, ({ merchant }) =>
       ))
   })).pipe(Command.withDescription("List keys, newest first; never the keys themselves"))
 
-const keyArgument = Argument.String("key").pipe(Argument.withDescription("Id of the key, key_…"))
+const keyArgument = Argument.String("key").pipe(
+  Argument.withSchema(KeyId),
+  Argument.withDescription("Id of the key, key_…"))
 
 const revoke = Command.make("revoke", {
   key: keyArgument,
@@ -77,7 +79,7 @@ const revoke = Command.make("revoke", {
       const client = yield* RpcClient.make(AuthRpc)
       return yield* client["auth.keys.revoke"]({
         merchant_id: MerchantId.make(merchant),
-        key_id: KeyId.make(key),
+        key_id: key,
         ...(childKeys ? { child_keys: "revoke" as const } : {})
       })
     })))
@@ -101,7 +103,7 @@ const roll = Command.make("roll", {
       const client = yield* RpcClient.make(AuthRpc)
       return yield* client["auth.keys.rotate"]({
         merchant_id: MerchantId.make(merchant),
-        key_id: KeyId.make(key),
+        key_id: key,
         overlap_seconds: overlap
       })
     })))

@@ -2,7 +2,6 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { RpcClient } from "effect/rpc"
-import { MerchantId } from "../../../schemas/Ids.ts"
 import { AuthRpc, type Merchant } from "../../auth/rpc.ts"
 import { withInternalPort } from "../Internal.ts"
 import { answer, facts, say, table } from "../Output.ts"
@@ -15,7 +14,8 @@ const readAll = Effect.gen(function*() {
   const client = yield* RpcClient.make(AuthRpc)
   const merchants: Array<Merchant> = []
   for (;;) {
-    const page = yield* client["auth.merchants.list"]({ after: MerchantId.make(merchants.at(-1)?.id ?? 0) })
+    const last = merchants.at(-1)
+    const page = yield* client["auth.merchants.list"](last === undefined ? {} : { after: last.id })
     merchants.push(...page)
     if (page.length < pageSize) return merchants
   }
