@@ -81,6 +81,11 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/doctor.ts")
   },
   {
+    name: "admin",
+    description: "Act as the operator: networks, tokens, stuck money, webhooks, books",
+    load: () => import("./commands/admin.ts")
+  },
+  {
     name: "login",
     description: "Print a link that signs in to the dashboard",
     load: () => import("./commands/login.ts")

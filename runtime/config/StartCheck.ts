@@ -17,7 +17,10 @@ export const settingProblems = ({ plugins, settings }: LoadedConfig): ReadonlyAr
   const problems: Array<Problem> = []
   const add = (path: Problem["path"], message: string) => problems.push({ path, message })
   if (isMainnet && settings.secrets === undefined) {
-    add(["secrets"], "mainnet needs a master key: \"secrets\": { \"master\": [\"${file:/path}\"] } (openssl rand -hex 32)")
+    add(
+      ["secrets"],
+      "mainnet needs a master key: \"secrets\": { \"master\": [\"${file:/path}\"] } (openssl rand -hex 32)"
+    )
   }
   settings.secrets?.master.forEach((text, index) => {
     if (Option.isNone(parseMaster(text))) {
@@ -31,7 +34,10 @@ export const settingProblems = ({ plugins, settings }: LoadedConfig): ReadonlyAr
   if (publicUrl !== undefined && !URL.canParse(publicUrl)) {
     add(["http", "publicUrl"], "not a URL: write it as https://pay.example")
   } else if (isMainnet && publicUrl?.startsWith("https://") !== true) {
-    add(["http", "publicUrl"], "mainnet needs an https URL, by which payors reach the payment page: https://pay.example")
+    add(
+      ["http", "publicUrl"],
+      "mainnet needs an https URL, by which payors reach the payment page: https://pay.example"
+    )
   }
   const sources = plugins.filter(({ slot }) => slot === "prices").length
   const quorum = settings.pricing.quorum ?? (isMainnet ? 2 : 1)
@@ -51,9 +57,12 @@ const pluginProblems = ({ plugins }: LoadedConfig) =>
     Effect.forEach(plugins, ({ options, path, plugin, use }) =>
       plugin.check === undefined ? Effect.succeed([]) : Effect.match(Effect.scoped(plugin.check(options)), {
         onSuccess: (): ReadonlyArray<Problem> => [],
-        onFailure: (error): ReadonlyArray<Problem> => [{ path: [...path, "options"], message: `"${use}": ${error.message}` }]
+        onFailure: (
+          error
+        ): ReadonlyArray<Problem> => [{ path: [...path, "options"], message: `"${use}": ${error.message}` }]
       }), { concurrency: 8 }),
-    (problems) => problems.flat()
+    (problems) =>
+      problems.flat()
   )
 
 /** Loads a config and fails with the report of everything that a start would refuse. */

@@ -12,5 +12,8 @@ export const command = Command.make("completions", {
     const tree = yield* wholeTree
     yield* Console.log(Completions.generate("tillwire", shell, Completions.fromCommand(tree)))
   })).pipe(Command.withExamples([
-    { command: "tillwire completions bash > ~/.local/share/bash-completion/completions/tillwire", description: "For bash" }
+    {
+      command: "tillwire completions bash > ~/.local/share/bash-completion/completions/tillwire",
+      description: "For bash"
+    }
   ]))

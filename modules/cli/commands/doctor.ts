@@ -12,7 +12,7 @@ import { fail, type Finding, ok, warn } from "../doctor/Findings.ts"
 import * as Probes from "../doctor/Probes.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed } from "../Failure.ts"
-import { ConfigFlag, configFileOf } from "../Flags.ts"
+import { configFileOf, ConfigFlag } from "../Flags.ts"
 import { answer, type Paint, printable } from "../Output.ts"
 
 /** Milliseconds that a database or the nodes of a network may take to answer. */
@@ -20,7 +20,9 @@ const connectTimeoutMillis = 8_000
 
 /** The config itself: every line of its report is a finding. */
 const configFindings = (file: string, loaded: Result.Result<LoadedConfig, Error>): ReadonlyArray<Finding> => {
-  if (loaded._tag === "Failure") return [fail("config", loaded.failure.message, "Correct the file, then: tillwire config check")]
+  if (loaded._tag === "Failure") {
+    return [fail("config", loaded.failure.message, "Correct the file, then: tillwire config check")]
+  }
   const problems = settingProblems(loaded.success)
   return problems.length === 0
     ? [ok("config", file)]
@@ -42,7 +44,9 @@ const databaseFinding = ({ settings, store }: LoadedConfig): Effect.Effect<Findi
             "Check host and port in store.options.url, and that the server is running"
           ))
       }),
-      Effect.catch((error) => Effect.succeed(fail("database", error.message, "Correct store.options.url, or the server")))
+      Effect.catch((error) =>
+        Effect.succeed(fail("database", error.message, "Correct store.options.url, or the server"))
+      )
     )
 
 /** Whether the nodes of each network answer and are on it. */
@@ -53,7 +57,8 @@ const nodeFindings = ({ plugins }: LoadedConfig): Effect.Effect<ReadonlyArray<Fi
       Effect.as(ok(`nodes of ${network}`, "they answer, on the right network")),
       Effect.timeoutOrElse({
         duration: connectTimeoutMillis,
-        orElse: () => Effect.succeed(fail(`nodes of ${network}`, "no answer", "Check the urls in rpc, or use another provider"))
+        orElse: () =>
+          Effect.succeed(fail(`nodes of ${network}`, "no answer", "Check the urls in rpc, or use another provider"))
       }),
       Effect.catch((error) =>
         Effect.succeed(fail(`nodes of ${network}`, error.message, `Correct the options of "${entry.use}"`))
@@ -106,12 +111,16 @@ const clockFinding = Effect.fnUntraced(function*({ plugins, settings }: LoadedCo
 
 const webhookFindings = Effect.gen(function*() {
   const connection = yield* connect
-  const { data } = yield* call(connection, (client, signal) =>
-    client.get("/api/v1/webhooks", { query: { limit: 100 }, signal }))
+  const { data } = yield* call(
+    connection,
+    (client, signal) => client.get("/api/v1/webhooks", { query: { limit: 100 }, signal })
+  )
   return Findings.webhookFindings(data.data)
 }).pipe(
   Effect.catch(() =>
-    Effect.succeed([warn("webhooks", "not looked at: no API key", "Set TILLWIRE_API_KEY to look at a merchant's endpoints")])
+    Effect.succeed([
+      warn("webhooks", "not looked at: no API key", "Set TILLWIRE_API_KEY to look at a merchant's endpoints")
+    ])
   )
 )
 
@@ -171,7 +180,9 @@ export const command = Command.make("doctor", {}, () =>
     yield* answer({ object: "list", data: findings }, (paint) =>
       findings.map((finding) => findingText(finding, width, paint)).join("\n"))
     if (Findings.hasFailed(findings)) {
-      const count = findings.filter(({ verdict }) => verdict === "fail").length
+      const count = findings.filter(({ verdict }) =>
+        verdict === "fail"
+      ).length
       return yield* commandFailed("failed", `${count} ${count === 1 ? "thing keeps" : "things keep"} this from working`)
     }
   }))

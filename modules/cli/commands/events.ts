@@ -55,12 +55,15 @@ const list = Command.make("list", {
  * other events of its type and second as well.
  */
 const resendTo = Effect.fnUntraced(function*(connection: Connection, endpoint: string, event: FeedEvent) {
-  const { data: deliveries } = yield* call(connection, (client, signal) =>
-    client.get("/api/v1/webhooks/{id}/deliveries", {
-      path: { id: endpoint },
-      query: { event_id: event.id, limit: 1 },
-      signal
-    }))
+  const { data: deliveries } = yield* call(
+    connection,
+    (client, signal) =>
+      client.get("/api/v1/webhooks/{id}/deliveries", {
+        path: { id: endpoint },
+        query: { event_id: event.id, limit: 1 },
+        signal
+      })
+  )
   const before = deliveries.data[0]
   if (before !== undefined) {
     yield* call(connection, (client, signal) =>
@@ -98,7 +101,8 @@ const resend = Command.make("resend", {
       client.get("/api/v1/events/{eventId}", { path: { eventId: id }, signal }))
     const endpoints = Option.isSome(endpoint) ? [endpoint.value] : (yield* call(
       connection,
-      (client, signal) => client.get("/api/v1/webhooks", { query: { limit: 100 }, signal })
+      (client, signal) =>
+        client.get("/api/v1/webhooks", { query: { limit: 100 }, signal })
     )).data.data.filter(({ status }) => status === "enabled").map(({ id }) => id)
     if (endpoints.length === 0) {
       return yield* commandFailed("failed", "there is no enabled webhook endpoint", "See tillwire webhooks list")
@@ -124,7 +128,9 @@ const tail = Command.make("tail", { type: types }, ({ type }) =>
           }`)
       }
       after = events.at(-1)?.id ?? after
-      if (!hasMore) yield* Effect.sleep(pollMillis)
+      if (!hasMore) {
+        yield* Effect.sleep(pollMillis)
+      }
     }
   })).pipe(Command.withDescription("Print events as they come"))
 

@@ -55,4 +55,3 @@ const resolve = Command.make("resolve", {
   })).pipe(Command.withDescription("Decide on an exception, once and for good"))
 
 export const command = Command.make("exceptions").pipe(Command.withSubcommands([list, resolve]))
-

@@ -64,7 +64,8 @@ const list = Command.make("list", { merchant: merchantFlag }, ({ merchant }) =>
 
 const keyArgument = Argument.String("key").pipe(
   Argument.withSchema(KeyId),
-  Argument.withDescription("Id of the key, key_…"))
+  Argument.withDescription("Id of the key, key_…")
+)
 
 const revoke = Command.make("revoke", {
   key: keyArgument,
@@ -112,4 +113,3 @@ const roll = Command.make("roll", {
   })).pipe(Command.withDescription("Make a new key in place of one"))
 
 export const command = Command.make("keys").pipe(Command.withSubcommands([create, list, roll, revoke]))
-

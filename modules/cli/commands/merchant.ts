@@ -39,7 +39,9 @@ const create = Command.make("create", {
     })))
     yield* answer(merchant, (paint) =>
       facts([["merchant", merchant.id], ["name", merchant.name], ["email", merchant.email]], paint))
-    if (isNew) yield* say(`Make its first key: tillwire keys create --merchant ${merchant.id} --name "First key"`)
+    if (isNew) {
+      yield* say(`Make its first key: tillwire keys create --merchant ${merchant.id} --name "First key"`)
+    }
   })).pipe(Command.withDescription("Make a merchant"))
 
 const list = Command.make("list", {}, () =>

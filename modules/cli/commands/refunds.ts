@@ -75,7 +75,13 @@ const create = Command.make("create", {
   Effect.gen(function*() {
     const created = yield* call(yield* connect, (client, signal) =>
       client.post("/api/v1/refunds", {
-        body: { invoice_id: invoice, amount_mode: mode, fee_bearer: feeBearer, reason, ...given("token_amount", tokenAmount) },
+        body: {
+          invoice_id: invoice,
+          amount_mode: mode,
+          fee_bearer: feeBearer,
+          reason,
+          ...given("token_amount", tokenAmount)
+        },
         signal,
         ...given("idempotencyKey", idempotencyKey)
       }))

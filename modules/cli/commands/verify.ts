@@ -59,13 +59,20 @@ export const command = Command.make("verify", {
     })
     if (!result.ok) {
       yield* answer({ ok: false, reason: result.reason, message: result.message }, () => result.reason)
-      return yield* commandFailed("failed", result.message, `Reason: ${result.reason}. See /docs/webhooks of the service`)
+      return yield* commandFailed(
+        "failed",
+        result.message,
+        `Reason: ${result.reason}. See /docs/webhooks of the service`
+      )
     }
-    yield* answer({ ok: true, event_id: result.event.id, type: result.event.type }, (paint) =>
-      `${paint("good", "genuine")}  ${result.event.type}  ${result.event.id}`)
+    yield* answer(
+      { ok: true, event_id: result.event.id, type: result.event.type },
+      (paint) => `${paint("good", "genuine")}  ${result.event.type}  ${result.event.id}`
+    )
   })).pipe(Command.withExamples([
     {
-      command: "tillwire verify --body body.json -H 'webhook-id: …' -H 'webhook-timestamp: …' -H 'webhook-signature: …'",
+      command:
+        "tillwire verify --body body.json -H 'webhook-id: …' -H 'webhook-timestamp: …' -H 'webhook-signature: …'",
       description: "The secret is in TILLWIRE_WEBHOOK_SECRET"
     }
   ]))

@@ -15,7 +15,8 @@ const list = Command.make("list", { limit: limitFlag, after: afterFlag }, (page)
     const { data } = yield* call(yield* connect, (client, signal) =>
       client.get("/api/v1/webhooks", { query: pageQuery(page), signal }))
     yield* answerList(data, {
-      id: ({ id }) => id,
+      id: ({ id }) =>
+        id,
       status: ({ status }) => status,
       failures: ({ consecutive_failures }) => consecutive_failures,
       events: ({ enabled_events }) => enabled_events.join(","),
@@ -54,7 +55,8 @@ const resend = Command.make("resend", {
   Effect.gen(function*() {
     const { data } = yield* call(yield* connect, (client, signal) =>
       client.post("/api/v1/webhooks/deliveries/{delivery_id}/redeliver", { path: { delivery_id: delivery }, signal }))
-    yield* answer(data, () => `queued as ${printable(data.id)}`)
+    yield* answer(data, () =>
+      `queued as ${printable(data.id)}`)
   })).pipe(Command.withDescription("Send a delivery once more"))
 
 /** Queues what failed, call after call, until all of it is. */
@@ -76,7 +78,10 @@ const recoverOne = Effect.fnUntraced(function*(connection: Connection, id: strin
 })
 
 const recover = Command.make("recover", {
-  endpoint: Argument.String("endpoint").pipe(Argument.withDescription("One endpoint, else all that are enabled"), Argument.optional),
+  endpoint: Argument.String("endpoint").pipe(
+    Argument.withDescription("One endpoint, else all that are enabled"),
+    Argument.optional
+  ),
   since: Flag.String("since").pipe(Flag.withDescription(`Events from then on, ${sinceForms}`))
 }, ({ endpoint, since }) =>
   Effect.gen(function*() {

@@ -30,8 +30,12 @@ const gibibytes = (bytes: number): string => `${(bytes / 1024 ** 3).toFixed(1)} 
 
 export const diskFinding = (freeBytes: number, directory: string): Finding => {
   const what = `${gibibytes(freeBytes)} free at ${directory}`
-  if (freeBytes < criticalBytes) return fail("disk", what, "Free space now: a database on a full disk stops taking payments")
-  return freeBytes < lowBytes ? warn("disk", what, "Free space, or move data.directory to a larger disk") : ok("disk", what)
+  if (freeBytes < criticalBytes) {
+    return fail("disk", what, "Free space now: a database on a full disk stops taking payments")
+  }
+  return freeBytes < lowBytes
+    ? warn("disk", what, "Free space, or move data.directory to a larger disk")
+    : ok("disk", what)
 }
 
 /** What became of an attempt to use a directory. */
@@ -72,7 +76,11 @@ export const portFinding = (check: string, state: PortState, address: string, se
     case "another program":
       return fail(check, `another program listens on ${address}`, `Stop it, or choose another port: ${setting}`)
     case "refused by the system":
-      return fail(check, `this account may not listen on ${address}`, `Use a port above 1023, or another host: ${setting}`)
+      return fail(
+        check,
+        `this account may not listen on ${address}`,
+        `Use a port above 1023, or another host: ${setting}`
+      )
   }
 }
 
@@ -101,7 +109,11 @@ export const certificateFinding = (state: CertificateState, host: string, isMain
   switch (state._tag) {
     case "NoTls":
       return isMainnet
-        ? fail("tls", `${host} is served without TLS`, "Put a proxy with a certificate before it, and set http.publicUrl to https://…")
+        ? fail(
+          "tls",
+          `${host} is served without TLS`,
+          "Put a proxy with a certificate before it, and set http.publicUrl to https://…"
+        )
         : ok("tls", "not used on this machine")
     case "Refused":
       return fail("tls", `${host}: ${state.reason}`, "Renew the certificate for this name, or correct http.publicUrl")
@@ -159,4 +171,5 @@ export const healthFindings = ({ degraded, unavailable }: HealthState): Readonly
 }
 
 /** The exit of a doctor: warnings are no failure. */
-export const hasFailed = (findings: ReadonlyArray<Finding>): boolean => findings.some(({ verdict }) => verdict === "fail")
+export const hasFailed = (findings: ReadonlyArray<Finding>): boolean =>
+  findings.some(({ verdict }) => verdict === "fail")

@@ -1,6 +1,6 @@
 /** The measurements of the doctor: each asks one thing of the machine or the network and never fails. */
 import { Effect } from "effect"
-import { type Stats, constants, promises } from "node:fs"
+import { constants, promises, type Stats } from "node:fs"
 import { createServer } from "node:net"
 import { connect as connectTls } from "node:tls"
 import type { CertificateState, DirectoryState, HealthState, PortState } from "./Findings.ts"
@@ -19,7 +19,9 @@ export const get = (url: string): Effect.Effect<
       (response) =>
         response.text().then((text) => ({
           status: response.status,
-          json: response.headers.get("content-type")?.includes("json") === true ? JSON.parse(text) as unknown : undefined,
+          json: response.headers.get("content-type")?.includes("json") === true
+            ? JSON.parse(text) as unknown
+            : undefined,
           date: response.headers.get("date")
         }))
     )
@@ -43,8 +45,10 @@ const canListen = (host: string, port: number): Effect.Effect<string | null> =>
   })
 
 export const portState = (host: string, port: number, isService: boolean): Effect.Effect<PortState> =>
-  isService ? Effect.succeed("the service") : Effect.map(canListen(host, port), (error) =>
-    error === null ? "free" : error === "EACCES" ? "refused by the system" : "another program")
+  isService ?
+    Effect.succeed("the service") :
+    Effect.map(canListen(host, port), (error) =>
+      error === null ? "free" : error === "EACCES" ? "refused by the system" : "another program")
 
 /** Any user of the machine may write (mode bits, stat(2)). */
 const writableByOthers = 0o002
@@ -83,7 +87,10 @@ export const certificateAt = (url: string, nowMillis: number): Effect.Effect<Cer
       resume(Effect.succeed({ _tag: "Valid", daysLeft: (end - nowMillis) / millisOfDay }))
       socket.destroy()
     })
-    socket.setTimeout(probeTimeoutMillis, () => socket.destroy(new Error(`no answer in ${probeTimeoutMillis / 1000} s`)))
+    socket.setTimeout(
+      probeTimeoutMillis,
+      () => socket.destroy(new Error(`no answer in ${probeTimeoutMillis / 1000} s`))
+    )
     socket.on("error", (error: NodeJS.ErrnoException) => refuse(`${error.message} (${error.code ?? "TLS"})`))
   })
 }
