@@ -13,13 +13,10 @@ var root = path.join(__dirname, "..", "..")
 if (process.argv.length === 3 && (process.argv[2] === "--version" || process.argv[2] === "-v")) {
   process.stdout.write("tillwire " + require(path.join(root, "package.json")).version + "\n")
 } else {
-  require(path.join(root, "runtime", "cache.cjs"))
   var isInstalled = __dirname.split(path.sep).indexOf("node_modules") >= 0
+  var folder = isInstalled ? path.join(root, "dist", "service") : root
+  require(path.join(folder, "runtime", "cache.cjs"))
   import(
-    require("url").pathToFileURL(
-      isInstalled
-        ? path.join(root, "dist", "service", "modules", "cli", "main.js")
-        : path.join(__dirname, "main.ts")
-    ).href
+    require("url").pathToFileURL(path.join(folder, "modules", "cli", isInstalled ? "main.js" : "main.ts")).href
   )
 }

@@ -58,6 +58,27 @@ const newInvoice = (connection: Connection, fields: Readonly<Record<string, unkn
       invoice_id
   )
 
+/** What the simulator answers, as far as it is shown. */
+interface Simulation {
+  readonly data: {
+    readonly invoice: { readonly status: string; readonly amount_decimal: string; readonly amount_paid_decimal: string }
+    readonly invoice_payment: { readonly status: string } | null
+    readonly event_ids: ReadonlyArray<string>
+  }
+}
+
+/** Any path: the simulator may be left out of a deployment, and then its calls are in no document. */
+type AnyPost = (path: string, call: { readonly path: {}; readonly body: {}; readonly signal: AbortSignal }) => Promise<
+  Simulation
+>
+
+const simulate = (connection: Connection, id: string, body: Readonly<Record<string, string>>) =>
+  call(
+    connection,
+    (client, signal) =>
+      (client.post as unknown as AnyPost)("/api/v1/devnet/invoices/{id}/simulate", { path: { id }, body, signal })
+  )
+
 export const command = Command.make("trigger", {
   outcome: Argument.Literals("outcome", Object.keys(outcomes) as ReadonlyArray<Outcome>).pipe(
     Argument.withDescription("What happens")
@@ -89,14 +110,12 @@ export const command = Command.make("trigger", {
           (client, signal) => client.get("/api/v1/invoices/{id}/status", { path: { id }, signal })
         )).invoice.status === "paid"
     const eventIds: Array<string> = []
-    let last
+    let last: Simulation["data"] | undefined
     for (const action of stepsFor(outcome, isPaid)) {
-      const { data } = yield* call(connection, (client, signal) =>
-        client.post("/api/v1/devnet/invoices/{id}/simulate", {
-          path: { id },
-          body: { action, ...(Option.isSome(network) ? { network: network.value as "base" } : {}) },
-          signal
-        }))
+      const { data } = yield* simulate(connection, id, {
+        action,
+        ...(Option.isSome(network) ? { network: network.value } : {})
+      })
       eventIds.push(...data.event_ids)
       last = data
     }

@@ -1,7 +1,7 @@
 /** The measurements of the doctor: each asks one thing of the machine or the network and never fails. */
 import { Effect } from "effect"
 import { constants, promises, type Stats } from "node:fs"
-import { createServer } from "node:net"
+import { createServer, isIP } from "node:net"
 import { connect as connectTls } from "node:tls"
 import type { CertificateState, DirectoryState, HealthState, PortState } from "./Findings.ts"
 
@@ -82,7 +82,11 @@ export const certificateAt = (url: string, nowMillis: number): Effect.Effect<Cer
   if (protocol !== "https:") return Effect.succeed({ _tag: "NoTls" })
   return Effect.callback<CertificateState>((resume) => {
     const refuse = (reason: string) => resume(Effect.succeed({ _tag: "Refused", reason }))
-    const socket = connectTls({ host: hostname, port: port === "" ? 443 : Number(port), servername: hostname }, () => {
+    const socket = connectTls({
+      host: hostname,
+      port: port === "" ? 443 : Number(port),
+      ...(isIP(hostname) === 0 ? { servername: hostname } : {})
+    }, () => {
       const end = Date.parse(socket.getPeerCertificate().valid_to)
       resume(Effect.succeed({ _tag: "Valid", daysLeft: (end - nowMillis) / millisOfDay }))
       socket.destroy()
