@@ -21,6 +21,11 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/start.ts")
   },
   {
+    name: "migrate",
+    description: "Bring the database to this version, or show what is still to run",
+    load: () => import("./commands/migrate.ts")
+  },
+  {
     name: "invoice",
     description: "Create, show and follow invoices",
     load: () => import("./commands/invoice.ts")

@@ -1,5 +1,5 @@
 /** Reads the command line and runs the command that it names. */
-import { Cause, Console, Effect, Layer, Predicate } from "effect"
+import { Cause, Console, Effect, Logger, Predicate } from "effect"
 import { CliOutput, Command } from "effect/cli"
 import { type CommandEntry, commandList, type RunnableCommand } from "./CommandList.ts"
 import { CommandFailed } from "./Failure.ts"
@@ -52,6 +52,9 @@ const presenter: CliOutput.Presenter = {
     })
 }
 
+/** Log lines of parts of the service that a command runs are talk; `start` has the service's own log. */
+const logs = Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])
+
 /** The one place where a failure becomes words for a person. */
 const report = (cause: Cause.Cause<unknown>) =>
   Effect.gen(function*() {
@@ -75,7 +78,7 @@ export const run = (words: ReadonlyArray<string>): Effect.Effect<void, unknown, 
     const tree = yield* treeWith((one) => isWhole || one === name)
     yield* Command.runWith(tree, { version })(words)
   }).pipe(
-    Effect.provide(Layer.mergeAll(CliOutput.layerPresenter(presenter))),
+    Effect.provide([CliOutput.layerPresenter(presenter), logs]),
     Effect.tapCause(report)
   )
 }

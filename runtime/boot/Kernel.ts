@@ -14,6 +14,7 @@ import * as Commit from "../commit/GroupCommit.ts"
 import * as EventRetention from "../commit/Retention.ts"
 import type { LoadedConfig, SelectedPlugin } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
+import type { Migrations } from "../Plugin.ts"
 import * as EventBus from "../eventbus/Tail.ts"
 import { routerConfig } from "../http/Routes.ts"
 import * as HttpClient from "../http/Client.ts"
@@ -76,7 +77,12 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
     yield* (yield* Health).markMigrated
   }))
 
-const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole): Layer.Layer<Store, StoreError> => {
+/** The database of a deployment, as its config names it. */
+export const storeOf = (
+  config: LoadedConfig,
+  dataDirectory: string,
+  role: ProcessRole
+): Layer.Layer<Store, StoreError> => {
   const { settings: { environments }, store } = config
   if (store.use === "postgres") return storeLayer("postgres", store.options, dataDirectory, environments)
   const options = {
@@ -88,6 +94,32 @@ const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole)
     : storeLayer("embedded", options, dataDirectory, environments)
 }
 
+/** The database with its tables brought to this build, and nothing that works on it. */
+export const stateOf = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) =>
+  migrations(distinctPlugins(config.plugins), role).pipe(
+    Layer.provideMerge(HealthCheck.layer),
+    Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
+    Layer.provideMerge(Secrets.layer),
+    Layer.provideMerge(Layer.mergeAll(
+      NodeHttpServer.layerHttpServices,
+      HttpClient.layer,
+      Layer.provide(HttpRouter.layer, routerConfig),
+      RpcServer.layer,
+      BackgroundWork.layer,
+      Layer.succeed(Settings, settings)
+    ))
+  )
+
+/** Every set of tables of a deployment with its migrations, in the order they run. */
+export const migrationSets = (
+  config: LoadedConfig
+): ReadonlyArray<{ readonly name: string; readonly migrations: Migrations }> => [
+  { name: "runtime", migrations: runtimeMigrations },
+  ...distinctPlugins(config.plugins).flatMap(({ migrations, name }) =>
+    migrations === undefined ? [] : [{ name, migrations }]
+  )
+]
+
 /**
  * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
  * what reads tables comes after the migrations. Torn down in reverse. An `http` process has all of it, but does none of
@@ -97,20 +129,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const platform = Layer.mergeAll(
-    NodeHttpServer.layerHttpServices,
-    HttpClient.layer,
-    Layer.provide(HttpRouter.layer, routerConfig),
-    RpcServer.layer,
-    BackgroundWork.layer,
-    Layer.succeed(Settings, settings)
-  )
-  const state = migrations(plugins, role).pipe(
-    Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(storeOf(config, settings.dataDirectory, role)),
-    Layer.provideMerge(Secrets.layer),
-    Layer.provideMerge(platform)
-  )
+  const state = stateOf(config, settings, role)
   const log = Layer.merge(EventBus.layer, PaymentLog.layer).pipe(
     Layer.provideMerge(Commit.layer(tables, rollups)),
     Layer.provideMerge(state)

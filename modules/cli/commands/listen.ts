@@ -14,7 +14,7 @@ import { environment } from "../Environment.ts"
 import { eventsAfter, eventsFrom, type FeedEvent, type FeedFilter, newestId } from "../EventFeed.ts"
 import { type CommandFailed, wrongUse } from "../Failure.ts"
 import { forward, type ForwardResult, type Receiver } from "../Forward.ts"
-import { paintFor, say, streamLine } from "../Output.ts"
+import { say, streamLine } from "../Output.ts"
 import { clockText } from "../TimeText.ts"
 
 /** Milliseconds between two looks for events: 30 of the 100 calls that a key has a minute. */
