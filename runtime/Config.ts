@@ -5,7 +5,7 @@
  * Last wins: schema defaults, the file, `TILLWIRE__…` variables.
  */
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { getNodeValue } from "jsonc-parser"
+import { findNodeAtLocation, getNodeValue } from "jsonc-parser"
 import { countHttpProcesses, maximumOnEmbedded } from "./boot/ProcessRole.ts"
 import { areaProblems, check, type SelectedPlugin } from "./config/Check.ts"
 import { decodeAt, isRecord } from "./config/Decode.ts"
@@ -14,7 +14,15 @@ import { findPlugin } from "./config/Plugins.ts"
 import { configInvalid, type Problem, unreadable } from "./config/Problem.ts"
 import { literalSecrets } from "./config/Literals.ts"
 import { type BrokenReference, resolveReferences } from "./config/References.ts"
-import { type JsonValue, type KeyPath, parseSource, printPath, type Source, spanOf } from "./config/Source.ts"
+import {
+  type JsonValue,
+  type KeyPath,
+  parseSource,
+  positionOf,
+  printPath,
+  type Source,
+  spanOf
+} from "./config/Source.ts"
 import { isLocalOrigin } from "./http/Origins.ts"
 import { slots } from "./Plugin.ts"
 import { SettingsSchema, type SettingsValue } from "./Settings.ts"
@@ -60,10 +68,7 @@ interface Draft {
 
 /** Loads and checks a config. Fails with the report of everything that is wrong with it. */
 export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
-  const draft = yield* read(from.file)
-  const pluginOverrides = applyOverrides(draft, overridesIn(from.environment))
-  const entries = yield* selectPlugins(draft)
-  applyPluginOverrides(draft, pluginOverrides, entries)
+  const { draft, entries } = yield* gather(from)
   yield* resolve(draft, from.environment)
 
   const decodedSettings = decodeAt(SettingsSchema, draft.value, [])
@@ -91,6 +96,69 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
     )
   }
   return { settings: decodedSettings.value, store, plugins } satisfies LoadedConfig as LoadedConfig
+})
+
+/** The file with its overrides and its plugins; references stand in it as they are written. */
+const gather = Effect.fnUntraced(function*(from: ConfigSource) {
+  const draft = yield* read(from.file)
+  const pluginOverrides = applyOverrides(draft, overridesIn(from.environment))
+  const entries = yield* selectPlugins(draft)
+  applyPluginOverrides(draft, pluginOverrides, entries)
+  return { draft, entries }
+})
+
+/** A config as it was written: what stands where, and what put it there. */
+export interface ConfigText {
+  /** With overrides, with references as written, and without any secret: those that are written out are hidden. */
+  readonly value: JsonValue
+  /** The variable that set the value at a path or something around it; undefined: the file did, or nobody. */
+  readonly variableOf: (path: KeyPath) => string | undefined
+  /** The line of the file that sets the value at a path, from 1; undefined: it is not in the file. */
+  readonly lineOf: (path: KeyPath) => number | undefined
+  /** What is in force at a path that nobody set; undefined: nothing, or the config cannot be used. */
+  readonly defaultOf: (path: KeyPath) => JsonValue | undefined
+}
+
+const hiddenSecret = "(hidden: a secret that is written out)"
+
+/** Reads a config for people. It need not be one that can be used: only its text must be readable. */
+export const readConfigText = Effect.fn("Config.readText")(function*(from: ConfigSource) {
+  const { draft, entries } = yield* gather(from)
+  const literals = literalSecrets(draft.value, entries, (path) => {
+    const value = valueAt(draft.value, path)
+    return typeof value === "string" && /^\$\{[^}]*\}$/.test(value)
+  })
+  const value = literals.reduce((hidden, path) => putAt(hidden, path, hiddenSecret), draft.value)
+  const decoded = decodeAt(SettingsSchema, draft.value, [])
+  const { root, text } = draft.source
+  return {
+    value,
+    variableOf: (path) => variableOf(draft, path),
+    lineOf: (path) => {
+      const node = root === undefined ? undefined : findNodeAtLocation(root, [...path])
+      return node === undefined ? undefined : positionOf(text, node.offset).line
+    },
+    defaultOf: (path) => decoded._tag === "Refused" ? undefined : valueAt(decoded.value as unknown as JsonValue, path)
+  } satisfies ConfigText as ConfigText
+})
+
+/**
+ * The settings as they are written, with overrides, for a program that only has to find the service: no plugin is
+ * loaded and no reference is read. A file that is not there is an empty one.
+ */
+export const readSettingsText = Effect.fn("Config.readSettingsText")(function*(from: ConfigSource) {
+  const fs = yield* FileSystem.FileSystem
+  const isThere = yield* Effect.orElseSucceed(fs.exists(from.file), () => false)
+  const draft: Draft = isThere ? yield* read(from.file) : {
+    source: parseSource(from.file, "{}").source,
+    folder: ".",
+    value: {},
+    problems: [],
+    variables: new Map(),
+    referencePaths: new Set()
+  }
+  applyOverrides(draft, overridesIn(from.environment))
+  return draft.value
 })
 
 const read = (file: string) =>

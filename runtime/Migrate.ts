@@ -112,6 +112,23 @@ export const migrate = Effect.fn("migrate")(
   }
 )
 
+/** What a database holds of a set of migrations, and what is still to run. Changes nothing. */
+export const readMigrationState = Effect.fnUntraced(function*(name: string, migrations: Migrations) {
+  const sql = yield* SqlClient.SqlClient
+  const table = tableOf(name)
+  const found = yield* sql<{ exists: boolean }>`select to_regclass(${table}) is not null as exists`
+  const applied = found[0]?.exists === true
+    ? yield* sql<{ name: string }>`select name from ${sql(table)} order by name`
+    : []
+  const result = plan(Object.keys(migrations), applied.map((row) => row.name))
+  if (!("pending" in result)) return yield* new StoreError(result)
+  return {
+    name,
+    applied: applied.map((row) => row.name),
+    pending: result.pending.map((step) => step.name)
+  }
+})
+
 /** 55P03: a table lock was not granted in time; the step was rolled back and can run again. */
 const isLockTimeout = (error: unknown) => sqlStateOf(error instanceof StoreError ? error.cause : error) === "55P03"
 

@@ -1,5 +1,5 @@
 /** What a plugin is, and everything a plugin may ask the runtime for. */
-import type { Context, FileSystem, Layer, Path, Schema } from "effect"
+import type { Context, FileSystem, Layer, Path, Schema, Scope } from "effect"
 import type { Effect } from "effect"
 import type { Etag, HttpClient, HttpPlatform, HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
@@ -159,6 +159,11 @@ export interface Plugin<
    * `/`.
    */
   readonly pages?: (publicUrl: string) => Readonly<Record<string, string>>
+  /**
+   * What `layer` would refuse of the options, without a service: contradictions between them, keys that cannot be read.
+   * The nodes that they name are asked as `NodeProof` of `runtime/nodes/Endpoints.ts` says. Absent: nothing.
+   */
+  readonly check?: (options: Options["Type"]) => Effect.Effect<void, Error, HttpClient.HttpClient | Scope.Scope>
   /** Handlers, actors, subscriptions, registrations. Built in config order, torn down in reverse. */
   readonly layer: (
     options: Options["Type"]

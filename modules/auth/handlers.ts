@@ -196,6 +196,7 @@ export const rpcHandlers = Effect.gen(function*() {
   })
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
+    "auth.merchants.list": ({ after }) => Effect.map(keys.merchants(after ?? 0), (found) => found.map(merchantOnWire)),
     "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope }) =>
       keyWithSecretOf(keys.create({
         merchantId: merchant_id,

@@ -184,6 +184,12 @@ export const make = Effect.gen(function*() {
         Effect.orDie(sql<MerchantRow>`SELECT * FROM merchants WHERE id = ${id}`),
         (rows) => rows[0] && merchantOf(rows[0], environments)
       ),
+    /** Oldest first, at most `limit` beyond the merchant `after`. */
+    merchants: (after: number, limit: number): Effect.Effect<ReadonlyArray<MerchantState>> =>
+      Effect.map(
+        Effect.orDie(sql<MerchantRow>`SELECT * FROM merchants WHERE id > ${after} ORDER BY id LIMIT ${limit}`),
+        (rows) => rows.map((row) => merchantOf(row, environments))
+      ),
     anyMerchant: Effect.map(
       Effect.orDie(sql`SELECT 1 FROM merchants LIMIT 1`),
       (rows) => rows.length > 0

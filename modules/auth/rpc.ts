@@ -63,6 +63,12 @@ export class AuthRpc extends RpcGroup.make(
     success: Merchant,
     error: PublicError
   }),
+  /** Oldest first, at most 1,000 beyond the merchant `after`. */
+  Rpc.make("auth.merchants.list", {
+    payload: { after: Schema.optionalKey(MerchantId) },
+    success: Schema.Array(Merchant),
+    error: PublicError
+  }),
   /**
    * `key` is shown in this answer only. Errors: `NOT_FOUND` without such a merchant; `*_NOT_ENABLED`;
    * `VALIDATION_ERROR`; `API_KEY_LIMIT_REACHED`.

@@ -191,6 +191,9 @@ export const isUsable = ({ status, expiresAt }: KeyState, nowSeconds: number): b
  */
 export const maximumKeys = 100
 
+/** Merchants that one call of the internal port lists. */
+export const maximumMerchantsListed = 1_000
+
 /** Addresses and ranges of one key, at most: each call is compared with all of them. */
 export const maximumRanges = 50
 

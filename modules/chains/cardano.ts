@@ -215,6 +215,7 @@ export const plugin = Plugin.make({
   name: "cardano",
   slot: "chains",
   options: CardanoOptions,
+  check: (options) => Effect.asVoid(makeDriver(options)),
   layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains

@@ -256,6 +256,7 @@ export const plugin = Plugin.make({
   name: "evm",
   slot: "chains",
   options: EvmOptions,
+  check: (options) => Effect.asVoid(makeDriver(options)),
   layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains

@@ -223,6 +223,7 @@ export const plugin = Plugin.make({
   name: "solana",
   slot: "chains",
   options: SolanaOptions,
+  check: (options) => Effect.asVoid(makeDriver(options)),
   layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains

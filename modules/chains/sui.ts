@@ -178,6 +178,7 @@ export const plugin = Plugin.make({
   name: "sui",
   slot: "chains",
   options: SuiOptions,
+  check: (options) => Effect.asVoid(makeDriver(options)),
   layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains

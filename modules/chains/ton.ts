@@ -193,6 +193,7 @@ export const plugin = Plugin.make({
   name: "ton",
   slot: "chains",
   options: TonOptions,
+  check: (options) => Effect.asVoid(makeDriver(options)),
   layer: (options) =>
     Layer.effectDiscard(Effect.gen(function*() {
       const chains = yield* Chains

@@ -37,6 +37,7 @@ export const guideNames = [
   "collecting",
   "books",
   "simulator",
+  "cli",
   "authentication",
   "versions",
   "smoke",
@@ -59,6 +60,7 @@ export type GuideName = (typeof guideNames)[number]
 /** What each guide is about, for the indexes. */
 export const guideDescriptions: Readonly<Record<GuideName, string>> = {
   quickstart: "From nothing to a paid invoice in two minutes.",
+  cli: "Start, check and examine a deployment, try payments, and receive events on your own machine.",
   "payment-page": "What your customer sees, in their language and under your brand, and how to build your own.",
   "payment-links": "A page by which anybody pays you: in a message, behind a button, on a poster.",
   selling: "Retailer goods for crypto: a price, an address, one invoice, and carts.",

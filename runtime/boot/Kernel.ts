@@ -15,6 +15,7 @@ import * as Commit from "../commit/GroupCommit.ts"
 import * as EventRetention from "../commit/Retention.ts"
 import type { LoadedConfig, SelectedPlugin } from "../Config.ts"
 import type { AnyPlugin } from "../config/Plugins.ts"
+import type { Migrations } from "../Plugin.ts"
 import * as EventBus from "../eventbus/Tail.ts"
 import { routerConfig } from "../http/Routes.ts"
 import * as HttpClient from "../http/Client.ts"
@@ -84,7 +85,12 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
     yield* (yield* Health).markMigrated
   }))
 
-const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole): Layer.Layer<Store, StoreError> => {
+/** The database of a deployment, as its config names it. */
+export const storeOf = (
+  config: LoadedConfig,
+  dataDirectory: string,
+  role: ProcessRole
+): Layer.Layer<Store, StoreError> => {
   const { settings: { environments }, store } = config
   if (store.use === "postgres") return storeLayer("postgres", store.options, dataDirectory, environments)
   const options = {
@@ -96,16 +102,14 @@ const storeOf = (config: LoadedConfig, dataDirectory: string, role: ProcessRole)
     : storeLayer("embedded", options, dataDirectory, environments)
 }
 
-/**
- * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
- * what reads tables comes after the migrations. Torn down in reverse. An `http` process has all of it, but does none of
- * the work that one process does for all: it holds no lease and sends no webhook.
- */
-export const kernel = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
-  const part = <A, E, R>(area: KernelArea, layer: Layer.Layer<A, E, R>) => inArea(settings.telemetry, area)(layer)
+/** Makes the entries of a part of the kernel known as its own. */
+const partOf = (settings: Settings["Service"]) => <A, E, R>(area: KernelArea, layer: Layer.Layer<A, E, R>) =>
+  inArea(settings.telemetry, area)(layer)
+
+/** The database with its tables brought to this build, and nothing that works on it. */
+export const stateOf = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
+  const part = partOf(settings)
   const plugins = distinctPlugins(config.plugins)
-  const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
-  const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
   const sealedColumns = [...runtimeSealedColumns, ...plugins.flatMap((plugin) => plugin.sealedColumns ?? [])]
   const platform = Traces.layer.pipe(Layer.provideMerge(Layer.mergeAll(
     NodeHttpServer.layerHttpServices,
@@ -116,13 +120,36 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )))
-  const state = Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
+  return Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
     Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role))),
     Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
   )
+}
+
+/** Every set of tables of a deployment with its migrations, in the order they run. */
+export const migrationSets = (
+  config: LoadedConfig
+): ReadonlyArray<{ readonly name: string; readonly migrations: Migrations }> => [
+  { name: "runtime", migrations: runtimeMigrations },
+  ...distinctPlugins(config.plugins).flatMap(({ migrations, name }) =>
+    migrations === undefined ? [] : [{ name, migrations }]
+  )
+]
+
+/**
+ * The kernel of a deployment. Secrets come before the store, so that a missing key is told before a database starts;
+ * what reads tables comes after the migrations. Torn down in reverse. An `http` process has all of it, but does none of
+ * the work that one process does for all: it holds no lease and sends no webhook.
+ */
+export const kernel = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
+  const part = partOf(settings)
+  const plugins = distinctPlugins(config.plugins)
+  const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
+  const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
+  const state = stateOf(config, settings, role)
   const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
     Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)

@@ -25,7 +25,7 @@
  * An answer 429 (or 503 with `Retry-After`) is the kind `rate_limited`: the endpoint gets no call until the time it
  * asked for is over, at most 30 s; calls meanwhile fail at once, so that {@link Endpoints.withFailover} asks the next.
  */
-import { Clock, Effect, MutableRef, Redacted } from "effect"
+import { Clock, Context, Effect, MutableRef, Redacted } from "effect"
 import { HttpClient } from "effect/http"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../Chains.ts"
@@ -202,15 +202,31 @@ const provenClient = <Client extends NodeEndpoint>(context: EndpointsContext<Cli
   }
 }
 
+/**
+ * What {@link Endpoints.verify} does: `asked` at a start, where a node that does not answer yet is asked again later;
+ * `required`: it must answer now; `skipped`: no node is asked, while only a config is checked.
+ */
+export const NodeProof = Context.Reference<"asked" | "required" | "skipped">("tillwire/runtime/NodeProof", {
+  defaultValue: () => "asked"
+})
+
 /** See {@link Endpoints.verify}. */
 const verifyAll = (
   nodes: ReadonlyArray<{ readonly proof: Effect.Effect<DriverError | null, DriverError> }>
 ): Effect.Effect<void, DriverError> =>
-  Effect.forEach(nodes, ({ proof }) =>
-    proof.pipe(
-      Effect.catch((error) => Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)),
-      Effect.flatMap((refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
-    ), { discard: true, concurrency: "unbounded" })
+  Effect.gen(function*() {
+    const extent = yield* NodeProof
+    if (extent === "skipped") return
+    const whenSilent = (error: DriverError) =>
+      extent === "required"
+        ? Effect.fail(error)
+        : Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)
+    yield* Effect.forEach(nodes, ({ proof }) =>
+      proof.pipe(
+        Effect.catch(whenSilent),
+        Effect.flatMap((refusal) => refusal === null ? Effect.void : Effect.fail(refusal))
+      ), { discard: true, concurrency: "unbounded" })
+  })
 
 /** See {@link Endpoints.attempt}. */
 const attemptIn = <Client extends NodeEndpoint>(context: EndpointsContext<Client>): Endpoints<Client>["attempt"] =>

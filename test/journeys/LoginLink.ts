@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { execFile } from "node:child_process"
 import { join } from "node:path"
 import { promisify } from "node:util"
-import { compileCache, exchange, program, rpcToken, type Service } from "../support/Service.ts"
+import { commandLine, compileCache, exchange, rpcToken, type Service } from "../support/Service.ts"
 
 /** Whom a link is for. */
 interface Login {
@@ -52,7 +52,7 @@ export const printedLoginLink = (
     const named = member === undefined ? [] : ["--member", member]
     const { stdout } = await promisify(execFile)(
       process.execPath,
-      [program(), "login", "--config", join(directory, "config.json"), "--merchant", String(merchant), ...named],
+      [commandLine(), "login", "--config", join(directory, "config.json"), "--merchant", String(merchant), ...named],
       {
         env: {
           ...process.env,

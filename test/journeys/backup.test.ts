@@ -13,14 +13,14 @@ import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { seededRandom } from "../support/Crash.ts"
 import { testSeed } from "../support/Seed.ts"
-import { configOf, program, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
+import { commandLine, configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
 
 const network = "base"
 
 /** A command of the service: its exit code and what it printed. */
 const run = (words: ReadonlyArray<string>, cwd: string) =>
   Effect.callback<{ readonly code: number | null; readonly text: string }>((resume) => {
-    const child = spawn(process.execPath, [program(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(process.execPath, [commandLine(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
     let text = ""
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => text += String(part))
     child.once("close", (code) => resume(Effect.succeed({ code, text })))
@@ -109,7 +109,7 @@ describe("a backup of the embedded database", () => {
           }
           const during = Effect.forever(createInvoice(service, made)).pipe(Effect.ignore)
           yield* Effect.raceFirst(
-            succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder),
+            succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder),
             during
           )
           for (let count = 0; count < 4; count++) lost.add((yield* createInvoice(service, made)).address)
@@ -120,11 +120,11 @@ describe("a backup of the embedded database", () => {
         assert.notInclude(readFileSync(target).toString("latin1"), key, "it is encrypted")
         assert.include(yield* succeed(["backup", "verify", target, "--identity", identity], folder), "is whole")
 
-        const refused = yield* run(["restore", target, "--identity", identity, "--config", file], folder)
+        const refused = yield* run(["restore", "file", target, "--identity", identity, "--config", file], folder)
         assert.strictEqual(refused.code, 1)
         assert.include(refused.text, "holds a database already")
         renameSync(join(folder, "data"), join(folder, "broken"))
-        yield* succeed(["restore", target, "--identity", identity, "--config", file], folder)
+        yield* succeed(["restore", "file", target, "--identity", identity, "--config", file], folder)
         assert.isTrue(existsSync(join(folder, "data", "restored.json")))
 
         const service = yield* start
@@ -158,8 +158,11 @@ describe("a backup of the embedded database", () => {
         yield* Effect.scoped(startService({ directory: folder, config: file }))
         const target = join(folder, "one.backup")
         // The service is stopped: the command starts the database by itself.
-        yield* succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
-        const again = yield* run(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
+        yield* succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder)
+        const again = yield* run(
+          ["backup", "create", "--to", target, "--recipient", recipient, "--config", file],
+          folder
+        )
         assert.include(again.text, "already")
         renameSync(join(folder, "data"), join(folder, "before"))
 
@@ -171,7 +174,10 @@ describe("a backup of the embedded database", () => {
           const at = Math.floor(random() * changed.length)
           changed[at] = changed[at]! ^ 1
           writeFileSync(damaged, changed)
-          const { code, text } = yield* run(["restore", damaged, "--identity", identity, "--config", file], folder)
+          const { code, text } = yield* run(
+            ["restore", "file", damaged, "--identity", identity, "--config", file],
+            folder
+          )
           assert.strictEqual(code, 1, `byte ${at} was changed: ${text}`)
           assert.isFalse(existsSync(join(folder, "data", "postgres")), text)
         }
@@ -187,13 +193,13 @@ describe("a backup of the embedded database", () => {
 
         const otherMaster = join(folder, "other.json")
         writeFileSync(otherMaster, JSON.stringify({ ...config, secrets: { master: ["5b".repeat(32)] } }))
-        const closed = yield* run(["restore", target, "--identity", identity, "--config", otherMaster], folder)
+        const closed = yield* run(["restore", "file", target, "--identity", identity, "--config", otherMaster], folder)
         assert.include(closed.text, "belongs to the master key")
 
         mkdirSync(join(folder, "data"), { recursive: true })
         assert.isFalse(existsSync(join(folder, "data", "postgres")))
         rmSync(damaged)
-        yield* succeed(["restore", target, "--identity", identity, "--config", file], folder)
+        yield* succeed(["restore", "file", target, "--identity", identity, "--config", file], folder)
       }).pipe(Effect.scoped),
     180_000
   )
@@ -203,9 +209,9 @@ describe("a backup of the embedded database", () => {
       const { file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
       yield* Effect.scoped(startService({ directory: folder, config: file }))
       const target = join(folder, "one.backup")
-      yield* succeed(["backup", "--to", target, "--recipient", recipient, "--config", file], folder)
+      yield* succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder)
       renameSync(join(folder, "data"), join(folder, "before"))
-      const restore = ["restore", target, "--identity", identity, "--config", file]
+      const restore = ["restore", "file", target, "--identity", identity, "--config", file]
       const draftIsThere = until(
         "files are being written",
         Effect.sync(() => existsSync(join(folder, "data"))),

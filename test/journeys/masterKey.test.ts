@@ -16,10 +16,10 @@ import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { makeRestartable } from "../support/Restartable.ts"
 import {
+  commandLine,
   compileCache,
   configOf,
   masterKey,
-  program,
   type Service,
   startService,
   temporaryDirectory,
@@ -44,7 +44,7 @@ const command = (words: ReadonlyArray<string>, { directory, ports }: {
 }): Effect.Effect<Ended> =>
   Effect.callback<Ended>((resume) => {
     let output = ""
-    const child = spawn(process.execPath, [program(), ...words, "--config", join(directory, "config.json")], {
+    const child = spawn(process.execPath, [commandLine(), ...words, "--config", join(directory, "config.json")], {
       cwd: directory,
       env: {
         PATH: process.env["PATH"],

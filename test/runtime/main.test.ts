@@ -89,7 +89,7 @@ describe("the entry point", () => {
       const file = yield* written(`{ "environments": ["devnet"], "htpp": {} }`)
       const cases = [
         [["--config", file], `unknown key "htpp". Did you mean "http"?`],
-        [["check", "--config=/nowhere.jsonc"], "config file not found: /nowhere.jsonc"],
+        [["--config=/nowhere.jsonc"], "config file not found: /nowhere.jsonc"],
         [["--confg", file], `cannot read "--confg"`]
       ] as const
       yield* Effect.forEach(cases, ([words, expected]) =>

@@ -9,7 +9,7 @@ import { spawn } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { dirname, join } from "node:path"
 import { inject } from "vitest"
 import { generousLimits } from "./Limits.ts"
 import { violations } from "./OpenApi.ts"
@@ -30,6 +30,14 @@ const builtProgram = (): string | undefined => "__vitest_worker__" in globalThis
 
 /** What tests start as the service: the bundle of the run, or else the sources. */
 export const program = (): string => builtProgram() ?? sources
+
+/** The entry of the command `tillwire`, of the bundle of the run, or else the sources. */
+export const commandLine = (): string => {
+  const built = builtProgram()
+  return built === undefined
+    ? new URL("../../modules/cli/main.ts", import.meta.url).pathname
+    : join(dirname(built), "modules/cli/main.js")
+}
 
 /** For every Node process that a test starts: compiled code is kept between starts, a third of their processor time. */
 export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", import.meta.url).pathname
