@@ -21,6 +21,17 @@ CREATE TABLE address_claims (
   CONSTRAINT address_claims_pkey PRIMARY KEY (id)
 );
 
+CREATE TABLE availability (
+  id text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  is_enabled boolean NOT NULL,
+  reason text,
+  changed_at bigint NOT NULL,
+  CONSTRAINT availability_pkey PRIMARY KEY (id)
+);
+
 CREATE TABLE carried_keys (
   label text NOT NULL,
   key_id smallint NOT NULL,
@@ -939,6 +950,8 @@ CREATE INDEX exceptions_newest ON public.exceptions USING btree (merchant_id, en
 CREATE INDEX exceptions_open ON public.exceptions USING btree (type) WHERE (status = 'open'::text);
 
 CREATE INDEX invoice_payments_by_ordinal ON public.invoice_payments USING btree (merchant_id, invoice_id, ordinal);
+
+CREATE INDEX invoice_payments_held ON public.invoice_payments USING btree (seen_at, id) WHERE (status = 'manual_retry'::text);
 
 CREATE INDEX invoice_payments_newest ON public.invoice_payments USING btree (merchant_id, environment, id);
 
