@@ -1,6 +1,6 @@
 /**
- * Goal: the doctor finds a node that is silent, old or of another chain, prices that nobody can quote by, and a database
- * that the service cannot work with, while the service does not run.
+ * Goal: the doctor finds a node that is silent, old or of another chain, prices that nobody can quote by, and a
+ * database that the service cannot work with, while the service does not run.
  * Method: real nodes and databases; servers that answer as a price source does.
  */
 import * as NodeServices from "@effect/platform-node/NodeServices"
