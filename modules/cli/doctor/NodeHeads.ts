@@ -80,13 +80,18 @@ const readNode = (plugin: SelectedPlugin["plugin"], options: unknown) =>
     return yield* readHead(driver)
   }).pipe(
     Effect.scoped,
-    Effect.timeoutOrElse({
-      duration: nodeTimeoutMillis,
-      orElse: () => Effect.fail(new Error(`no answer in ${nodeTimeoutMillis / 1000} s`))
-    }),
     Effect.catch((error) =>
       Effect.succeed<NodeReading>({ _tag: "Failure", reason: reasonOf(error), isWrongChain: false })
-    )
+    ),
+    Effect.timeoutOrElse({
+      duration: nodeTimeoutMillis,
+      orElse: () =>
+        Effect.succeed<NodeReading>({
+          _tag: "Failure",
+          reason: `no answer in ${nodeTimeoutMillis / 1000} s`,
+          isWrongChain: false
+        })
+    })
   )
 
 /** The option of a driver that lists its nodes. */
