@@ -1,22 +1,20 @@
 /** `tillwire doctor`: what is wrong with this deployment, and what to do about each thing. */
-import { Clock, Effect, Layer, Path, Redacted, type Result } from "effect"
+import { Clock, Effect, Path, Redacted, type Result } from "effect"
 import { Command } from "effect/cli"
 import { FetchHttpClient } from "effect/http"
 import { load, type LoadedConfig } from "../../../runtime/Config.ts"
 import { settingProblems } from "../../../runtime/config/StartCheck.ts"
-import { NodeProof } from "../../../runtime/nodes/Endpoints.ts"
-import { storeLayer } from "../../../runtime/Store.ts"
 import { call, connect, localUrl } from "../Connection.ts"
+import { examineDatabase } from "../doctor/DatabaseFacts.ts"
 import * as Findings from "../doctor/Findings.ts"
 import { fail, type Finding, ok, warn } from "../doctor/Findings.ts"
+import { examineNodes } from "../doctor/NodeHeads.ts"
+import { examinePrices } from "../doctor/PriceSources.ts"
 import * as Probes from "../doctor/Probes.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed } from "../Failure.ts"
 import { configFileOf, ConfigFlag } from "../Flags.ts"
 import { answer, type Paint, printable } from "../Output.ts"
-
-/** Milliseconds that a database or the nodes of a network may take to answer. */
-const connectTimeoutMillis = 8_000
 
 /** The config itself: every line of its report is a finding. */
 const configFindings = (file: string, loaded: Result.Result<LoadedConfig, Error>): ReadonlyArray<Finding> => {
@@ -29,45 +27,15 @@ const configFindings = (file: string, loaded: Result.Result<LoadedConfig, Error>
     : problems.map(({ message, path }) => fail("config", `${path.join(".")}: ${message}`, "Correct the file"))
 }
 
-/** The database, where it is a server of its own; the embedded one starts with the service. */
-const databaseFinding = ({ settings, store }: LoadedConfig): Effect.Effect<Finding> =>
-  store.use === "embedded"
-    ? Effect.succeed(ok("database", "embedded: it runs inside the service"))
-    : Effect.scoped(Layer.build(storeLayer(store.use, store.options, "", settings.environments))).pipe(
-      Effect.as(ok("database", "the server answers and takes writes")),
-      Effect.timeoutOrElse({
-        duration: connectTimeoutMillis,
-        orElse: () =>
-          Effect.succeed(fail(
-            "database",
-            `no answer in ${connectTimeoutMillis / 1000} s`,
-            "Check host and port in store.options.url, and that the server is running"
-          ))
-      }),
-      Effect.catch((error) =>
-        Effect.succeed(fail("database", error.message, "Correct store.options.url, or the server"))
-      )
-    )
-
-/** Whether the nodes of each network answer and are on it. */
-const nodeFindings = ({ plugins }: LoadedConfig): Effect.Effect<ReadonlyArray<Finding>> =>
-  Effect.forEach(plugins.filter(({ plugin, slot }) => slot === "chains" && plugin.check !== undefined), (entry) => {
-    const network = (entry.options as { readonly network?: string }).network ?? entry.use
-    return Effect.scoped(entry.plugin.check!(entry.options)).pipe(
-      Effect.as(ok(`nodes of ${network}`, "they answer, on the right network")),
-      Effect.timeoutOrElse({
-        duration: connectTimeoutMillis,
-        orElse: () =>
-          Effect.succeed(fail(`nodes of ${network}`, "no answer", "Check the urls in rpc, or use another provider"))
-      }),
-      Effect.catch((error) =>
-        Effect.succeed(fail(`nodes of ${network}`, error.message, `Correct the options of "${entry.use}"`))
-      )
-    )
-  }, { concurrency: 4 }).pipe(
-    Effect.provideService(NodeProof, "required"),
-    Effect.provide(FetchHttpClient.layer)
-  )
+/** The proxy that https webhooks leave by, where there is one. */
+const proxyFindings = Effect.fnUntraced(function*({ settings }: LoadedConfig) {
+  const { proxyUrl } = settings.webhooks
+  if (proxyUrl === undefined) return []
+  const { hostname, port, protocol } = new URL(proxyUrl)
+  const host = hostname.replace(/^\[|\]$/g, "")
+  const at = port === "" ? (protocol === "https:" ? 443 : 80) : Number(port)
+  return [Findings.proxyFinding(yield* Probes.connectionError(host, at), `${host}:${at}`)]
+})
 
 /** Where the public is told that the service is. */
 const publicFindings = Effect.fnUntraced(function*({ settings }: LoadedConfig, isRunning: boolean) {
@@ -153,8 +121,12 @@ const examine = Effect.gen(function*() {
       `${rpc.host}:${rpc.port}`,
       "rpc.port"
     ),
-    yield* databaseFinding(config),
-    ...(yield* nodeFindings(config)),
+    ...(yield* Effect.all([
+      examineDatabase(config),
+      Effect.provide(examineNodes(config.plugins), FetchHttpClient.layer),
+      Effect.provide(examinePrices(config), FetchHttpClient.layer),
+      proxyFindings(config)
+    ], { concurrency: "unbounded" })).flat(),
     ...(yield* publicFindings(config, health !== undefined)),
     yield* clockFinding(config)
   )

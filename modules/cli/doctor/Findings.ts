@@ -85,8 +85,8 @@ export const portFinding = (check: string, state: PortState, address: string, se
 }
 
 /** Seconds by which clocks may differ: above the first look at it, above the second signatures are refused. */
-const skewWarnSeconds = 5
-const skewFailSeconds = 60
+export const skewWarnSeconds = 5
+export const skewFailSeconds = 60
 
 export const clockFinding = (skewSeconds: number | null, against: string): Finding => {
   if (skewSeconds === null) return ok("clock", "no server of the config tells the time: not compared")
@@ -95,6 +95,16 @@ export const clockFinding = (skewSeconds: number | null, against: string): Findi
   if (Math.abs(skewSeconds) > skewFailSeconds) return fail("clock", what, fix)
   return Math.abs(skewSeconds) > skewWarnSeconds ? warn("clock", what, fix) : ok("clock", what)
 }
+
+/** Whether https webhooks leave: `error` of a connection to the proxy that they leave by. */
+export const proxyFinding = (error: string | null, address: string): Finding =>
+  error === null
+    ? ok("webhook proxy", `${address} takes connections`)
+    : fail(
+      "webhook proxy",
+      `${address} takes no connection (${error}), so no https webhook leaves`,
+      "Start the proxy, or correct webhooks.proxyUrl"
+    )
 
 /** Days before a certificate ends from which on it is worth a look. */
 const certificateWarnDays = 14

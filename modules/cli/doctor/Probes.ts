@@ -1,7 +1,7 @@
 /** The measurements of the doctor: each asks one thing of the machine or the network and never fails. */
 import { Effect } from "effect"
 import { constants, promises, type Stats } from "node:fs"
-import { createServer, isIP } from "node:net"
+import { createConnection, createServer, isIP } from "node:net"
 import { connect as connectTls } from "node:tls"
 import type { CertificateState, DirectoryState, HealthState, PortState } from "./Findings.ts"
 
@@ -49,6 +49,20 @@ export const portState = (host: string, port: number, isService: boolean): Effec
     Effect.succeed("the service") :
     Effect.map(canListen(host, port), (error) =>
       error === null ? "free" : error === "EACCES" ? "refused by the system" : "another program")
+
+/** Why an address takes no connection; null: it does. */
+export const connectionError = (host: string, port: number): Effect.Effect<string | null> =>
+  Effect.callback<string | null>((resume) => {
+    const socket = createConnection({ host, port, timeout: probeTimeoutMillis })
+    const end = (error: string | null) => {
+      socket.destroy()
+      resume(Effect.succeed(error))
+    }
+    socket.once("connect", () => end(null))
+    socket.once("timeout", () => end(`no answer in ${probeTimeoutMillis / 1000} s`))
+    socket.once("error", (error: NodeJS.ErrnoException) => end(error.code ?? error.message))
+    return Effect.sync(() => socket.destroy())
+  })
 
 /** Any user of the machine may write (mode bits, stat(2)). */
 const writableByOthers = 0o002
