@@ -24,7 +24,6 @@ import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
 import * as Notices from "../Notices.ts"
-import * as OperatorRoutes from "../OperatorRoutes.ts"
 import * as Members from "../Members.ts"
 import * as PagePreviews from "../PagePreviews.ts"
 import * as MerchantClock from "../MerchantClock.ts"
@@ -104,7 +103,6 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     RpcServer.layer,
-    Layer.provide(OperatorRoutes.layer, routerConfig),
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )
