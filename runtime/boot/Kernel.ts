@@ -25,7 +25,6 @@ import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
 import * as Notices from "../Notices.ts"
-import * as OperatorRoutes from "../OperatorRoutes.ts"
 import * as Members from "../Members.ts"
 import * as PagePreviews from "../PagePreviews.ts"
 import * as MerchantClock from "../MerchantClock.ts"
@@ -116,7 +115,6 @@ export const stateOf = (config: LoadedConfig, settings: Settings["Service"], rol
     HttpClient.layer,
     Layer.provide(HttpRouter.layer, routerConfig),
     part("rpc", RpcServer.layer),
-    Layer.provide(OperatorRoutes.layer, routerConfig),
     BackgroundWork.layer,
     Layer.succeed(Settings, settings)
   )))

@@ -9,6 +9,7 @@ import { type Credentials, ErrorPages, RateLimiter, type ReplyRenderers, type Re
 import type { Leases } from "../Leases.ts"
 import * as LocalCallsLayer from "../LocalCalls.ts"
 import type { Operations } from "../Operations.ts"
+import * as OperatorRoutesLayer from "../OperatorRoutes.ts"
 import type { Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
 import { makeLineWriter } from "../telemetry/LineWriter.ts"
@@ -21,7 +22,7 @@ import { globalMiddleware } from "./GlobalMiddleware.ts"
 import * as ErrorPagesLayer from "./ErrorPages.ts"
 import * as ReplyRenderersLayer from "./ReplyRenderers.ts"
 import * as RevocationsLayer from "./Revocations.ts"
-import { fromApis } from "./Routes.ts"
+import { fromApis, routerConfig } from "./Routes.ts"
 import * as RateLimiterLayer from "./RateLimiter.ts"
 import * as TimeLimit from "./TimeLimit.ts"
 
@@ -31,7 +32,14 @@ import * as TimeLimit from "./TimeLimit.ts"
  * (request ids, versions, 404, 405, 413, 415, 500). `NodeServer.ts` answers requests with the router.
  */
 export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
-  Credentials | ErrorPages | LocalCallsLayer.LocalCalls | Operations | ReplyRenderers | Revocations | RateLimiter,
+  | Credentials
+  | ErrorPages
+  | LocalCallsLayer.LocalCalls
+  | Operations
+  | OperatorRoutesLayer.OperatorRoutes
+  | ReplyRenderers
+  | Revocations
+  | RateLimiter,
   never,
   AuditLog | HttpRouter.HttpRouter | SqlClient.SqlClient | Commit | Leases | Secrets | Settings
 > => {
@@ -53,6 +61,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
   )
   return Layer.mergeAll(
     RevocationsLayer.layer,
+    Layer.provide(OperatorRoutesLayer.layer, routerConfig),
     LocalCallsLayer.layer(fromApis(apis)),
     Layer.provideMerge(Calls.layer, credentials),
     global as Layer.Layer<never, never, HttpRouter.HttpRouter | RateLimiter | ErrorPages | Settings>

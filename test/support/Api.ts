@@ -10,6 +10,7 @@ import { routerConfig } from "../../runtime/http/Routes.ts"
 import * as Server from "../../runtime/http/Server.ts"
 import * as Leases from "../../runtime/Leases.ts"
 import * as PersonalData from "../../runtime/PersonalData.ts"
+import * as Availability from "../../runtime/Availability.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
 import * as Books from "../../runtime/Books.ts"
 import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
@@ -145,7 +146,7 @@ export const kernel = <E>(
     TextSigners.layer
   )
     .pipe(
-      (below) => Layer.provideMerge(Timers.layer, below),
+      (below) => Layer.provideMerge(Layer.merge(Availability.layer, Timers.layer), below),
       Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
       Layer.provideMerge(migrated),
       Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))

@@ -86,11 +86,25 @@ describe("the reference", () => {
 
   it("names every call of the API, and none that is not there", () => {
     const mentionedCalls = [...allText.matchAll(/`((?:GET|PUT|POST|PATCH|DELETE) \/[^`?]*)`/g)].map(([, call]) => call!)
-    const isPage = (call: string) => call === "GET /openapi.json"
-    assert.deepStrictEqual(mentionedCalls.filter((call) => !isPage(call) && !calls.includes(call)), [])
+    const isElsewhere = (call: string) => call === "GET /openapi.json" || call.includes(" /admin/")
+    assert.deepStrictEqual(mentionedCalls.filter((call) => !isElsewhere(call) && !calls.includes(call)), [])
     // What a page says of a whole folder of calls.
     const isInFolder = (call: string) => call.includes(" /api/v1/auth/wallets")
     assert.deepStrictEqual(calls.filter((call) => !isInFolder(call) && !mentionedCalls.includes(call)), [])
+  })
+
+  it("names every call of the operator API, and none that is not there", () => {
+    const files = ["modules", "runtime"].flatMap((folder) =>
+      readdirSync(new URL(`${folder}/`, root), { recursive: true, encoding: "utf8" })
+        .filter((name) => /(?:\/operator|\/OperatorApi)\.ts$/.test(name)).map((name) => `${folder}/${name}`)
+    )
+    const definedCalls = files.flatMap((file) =>
+      [...readFileSync(new URL(file, root), "utf8").matchAll(/HttpApiEndpoint\.(\w+)\("\w+", "(\/admin\/[^"]+)"/g)]
+        .map(([, method, path]) => `${method!.toUpperCase()} ${path!.replaceAll(/:(\w+)/g, "{$1}")}`)
+    )
+    const mentionedCalls = [...ruleNamed("operator-api").matchAll(/`((?:GET|POST) \/admin\/[^`?]*)(?:\?[^`]*)?`/g)]
+      .map(([, call]) => call!)
+    assert.sameMembers([...new Set(mentionedCalls)], definedCalls)
   })
 
   it("names every call of the internal port, and none that is not there", () => {
