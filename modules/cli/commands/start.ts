@@ -9,7 +9,7 @@ export const command = Command.make("start", {}, () =>
   Effect.gen(function*() {
     const file = configFileOf(yield* ConfigFlag, yield* environment)
     // A service that a signal stopped in order ends with 0, where every other command that is interrupted says 130.
-    yield* Effect.onExit(serve(file), (exit) =>
+    return yield* Effect.onExit(serve(file), (exit) =>
       Effect.sync(() => {
         if (!Exit.isSuccess(exit)) process.exitCode = exitCodeOf(exit)
       }))
