@@ -4,8 +4,8 @@
  * the config uses the embedded store.
  *
  *   main.js            the entry of the service
- *   modules/cli/main.js   the entry of the command `tillwire`
- *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read
+ *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read;
+ *                      in cli/ the entry of the command `tillwire`
  *   shared/            what plugins from outside import: `effect` and `tillwire/plugin`
  *   THIRD_PARTY_NOTICES.md   the licences of the packages that are in it
  *   chunks/            what the files above share: `effect` and `kernel` for all of them, and parts of a few

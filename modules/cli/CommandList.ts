@@ -2,10 +2,7 @@
  * Every command of `tillwire`: its name, what it does, and where it is. The file of a command is loaded when that
  * command is asked for, so that the others cost a start nothing.
  */
-import type { Command } from "effect/cli"
-
-/** A command with the ones below it, ready to run. */
-export type RunnableCommand = Command.Command<any, any, any, any, any>
+import type { RunnableCommand } from "./CommandTree.ts"
 
 export interface CommandEntry {
   readonly name: string

@@ -3,9 +3,9 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d
 
 /** Seconds since 1970 of `90s`, `15m`, `1h`, `7d`, `2w` before `now`, or of an ISO 8601 time; undefined: neither. */
 export const sinceSeconds = (text: string, now: number): number | undefined => {
-  const [, amount, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
-  if (amount !== undefined && unit !== undefined) {
-    return Math.max(0, Math.floor(now - Number(amount) * unitSeconds[unit]!))
+  const [, digits, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  if (digits !== undefined && unit !== undefined) {
+    return Math.max(0, Math.floor(now - Number(digits) * unitSeconds[unit]!))
   }
   const millis = /^\d{4}-\d\d-\d\d(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(millis) ? undefined : Math.floor(millis / 1000)

@@ -27,8 +27,10 @@ export const pageQuery = ({ after, limit }: { readonly after: Option.Option<stri
 })
 
 /** A field that is only sent when its flag was given. */
-export const given = <Name extends string, A>(name: Name, value: Option.Option<A>): { readonly [_ in Name]?: A } =>
-  Option.isSome(value) ? { [name]: value.value } as { [_ in Name]: A } : {}
+export const optionalField = <Name extends string, A>(
+  name: Name,
+  value: Option.Option<A>
+): { readonly [_ in Name]?: A } => Option.isSome(value) ? { [name]: value.value } as { [_ in Name]: A } : {}
 
 /** A page of a list: a table for people, the whole page with `--json`. */
 export const answerList = <A extends { readonly id: string }>(

@@ -1,7 +1,8 @@
 /** Reads the command line and runs the command that it names. */
 import { Cause, Console, Effect, Logger, Predicate } from "effect"
 import { CliOutput, Command } from "effect/cli"
-import { type CommandEntry, commandList, type RunnableCommand } from "./CommandList.ts"
+import { type CommandEntry, commandList } from "./CommandList.ts"
+import { type RunnableCommand, wholeTree } from "./CommandTree.ts"
 import { CommandFailed } from "./Failure.ts"
 import { sharedFlags } from "./Flags.ts"
 import { paintFor, say } from "./Output.ts"
@@ -37,9 +38,6 @@ const treeWith = (isNeeded: (name: string) => boolean) =>
       Command.withSubcommands(commands)
     )
   })
-
-/** Every command with all of its flags. */
-export const wholeTree = treeWith(() => true)
 
 /** On a wrong command line: what is wrong, and where help is. The library prints the whole help first. */
 const presenter: CliOutput.Presenter = {
@@ -78,6 +76,7 @@ export const run = (words: ReadonlyArray<string>): Effect.Effect<void, unknown, 
     const tree = yield* treeWith((one) => isWhole || one === name)
     yield* Command.runWith(tree, { version })(words)
   }).pipe(
+    Effect.provideService(wholeTree, treeWith(() => true)),
     Effect.provide([CliOutput.layerPresenter(presenter), logs]),
     Effect.tapCause(report)
   )

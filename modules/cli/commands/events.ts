@@ -5,7 +5,7 @@ import { call, connect, type Connection } from "../Connection.ts"
 import { sinceForms, sinceSeconds } from "../Duration.ts"
 import { eventsAfter, type FeedEvent, newestId } from "../EventFeed.ts"
 import { commandFailed, wrongUse } from "../Failure.ts"
-import { afterFlag, answerList, given, limitFlag, pageQuery } from "../Lists.ts"
+import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, say, streamLine } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
 
@@ -35,8 +35,8 @@ const list = Command.make("list", {
       client.get("/api/v1/events", {
         query: {
           ...pageQuery({ after, limit }),
-          ...given("type", type),
-          ...given("invoice_id", invoice),
+          ...optionalField("type", type),
+          ...optionalField("invoice_id", invoice),
           ...(Option.isSome(from) ? { "created[gte]": String(from.value) } : {})
         },
         signal

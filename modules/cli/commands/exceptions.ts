@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { call, connect } from "../Connection.ts"
-import { afterFlag, answerList, given, limitFlag, pageQuery } from "../Lists.ts"
+import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, facts } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
 
@@ -20,7 +20,11 @@ const list = Command.make("list", {
   Effect.gen(function*() {
     const { data } = yield* call(yield* connect, (client, signal) =>
       client.get("/api/v1/exceptions", {
-        query: { ...pageQuery({ after, limit }), ...given("status", status), ...given("invoice_id", invoice) },
+        query: {
+          ...pageQuery({ after, limit }),
+          ...optionalField("status", status),
+          ...optionalField("invoice_id", invoice)
+        },
         signal
       }))
     yield* answerList(data, {
@@ -43,7 +47,7 @@ const resolve = Command.make("resolve", {
     const resolved = yield* call(yield* connect, (client, signal) =>
       client.post("/api/v1/exceptions/{id}/resolve", {
         path: { id },
-        body: { action, ...given("note", note), ...given("invoice_id", invoice) },
+        body: { action, ...optionalField("note", note), ...optionalField("invoice_id", invoice) },
         signal
       }))
     yield* answer(resolved, (paint) =>

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { call, connect } from "../Connection.ts"
-import { afterFlag, answerList, given, limitFlag, pageQuery } from "../Lists.ts"
+import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, facts } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
 
@@ -37,7 +37,11 @@ const list = Command.make("list", {
   Effect.gen(function*() {
     const { data } = yield* call(yield* connect, (client, signal) =>
       client.get("/api/v1/refunds", {
-        query: { ...pageQuery({ after, limit }), ...given("status", status), ...given("invoice_id", invoice) },
+        query: {
+          ...pageQuery({ after, limit }),
+          ...optionalField("status", status),
+          ...optionalField("invoice_id", invoice)
+        },
         signal
       }))
     yield* answerList(data, {
@@ -80,10 +84,10 @@ const create = Command.make("create", {
           amount_mode: mode,
           fee_bearer: feeBearer,
           reason,
-          ...given("token_amount", tokenAmount)
+          ...optionalField("token_amount", tokenAmount)
         },
         signal,
-        ...given("idempotencyKey", idempotencyKey)
+        ...optionalField("idempotencyKey", idempotencyKey)
       }))
     yield* answer(created, (paint) =>
       created.refunds.map((refund) =>

@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { call, connect, type Connection } from "../Connection.ts"
 import { sinceForms, sinceSeconds } from "../Duration.ts"
 import { wrongUse } from "../Failure.ts"
-import { afterFlag, answerList, given, limitFlag, pageQuery } from "../Lists.ts"
+import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, printable, say } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
 
@@ -37,7 +37,11 @@ const deliveries = Command.make("deliveries", {
     const { data } = yield* call(yield* connect, (client, signal) =>
       client.get("/api/v1/webhooks/{id}/deliveries", {
         path: { id: endpoint },
-        query: { ...pageQuery({ after, limit }), ...given("status", status), ...given("event_id", event) },
+        query: {
+          ...pageQuery({ after, limit }),
+          ...optionalField("status", status),
+          ...optionalField("event_id", event)
+        },
         signal
       }))
     yield* answerList(data, {

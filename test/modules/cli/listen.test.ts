@@ -1,6 +1,6 @@
 /**
- * Goal: a program that `tillwire listen` serves hears of every event, whoever is killed meanwhile, with a signature that
- * it can verify; and what the other commands do is real.
+ * Goal: a program that `tillwire listen` serves hears of every event, whoever is killed meanwhile, with a signature
+ * that it can verify; and what the other commands do is real.
  * Method: the real service and the command as processes, both killed with SIGKILL; a receiver in this process.
  */
 import { assert, describe, it } from "@effect/vitest"
