@@ -69,7 +69,7 @@ const Otlp = Schema.Struct({
   /** The collector's base: `http://localhost:4318`. `/v1/traces` and `/v1/metrics` are added. */
   url: Schema.String.check(
     Schema.makeFilter(
-      (text) => /^https?:\/\/[^\s/?#@]+[^\s?#]*$/.test(text) && URL.canParse(text),
+      (text) => /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/.test(text) && URL.canParse(text),
       { expected: "an http or https URL such as http://localhost:4318, with credentials in headers and not in it" }
     )
   ),

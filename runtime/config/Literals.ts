@@ -9,6 +9,9 @@ const passwordInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]*:[^/@\s]+@/i
 /** `scheme://user@…` too: some proxies take a token as the name. */
 const credentialInUrl = /^[a-z][a-z0-9+.-]*:\/\/[^/@\s]+@/i
 
+/** Names of headers that carry credentials; a tenant's name, for example, is none. */
+const secretHeader = /auth|key|token|secret|cookie|password/i
+
 /** Paths of secrets in `value` that do not come from a reference: tokens, masters, passwords, redacted options. */
 export const literalSecrets = (
   value: JsonValue,
@@ -16,7 +19,7 @@ export const literalSecrets = (
   isReferenced: (path: KeyPath) => boolean
 ): ReadonlyArray<KeyPath> => {
   if (!isRecord(value)) return []
-  const { admin, ops, rpc, secrets, store, webhooks } = value
+  const { admin, ops, rpc, secrets, store, telemetry, webhooks } = value
   const candidates: Array<readonly [KeyPath, JsonValue | undefined]> = [
     [["rpc", "token"], isRecord(rpc) ? rpc["token"] : undefined],
     [["ops", "token"], isRecord(ops) ? ops["token"] : undefined],
@@ -36,6 +39,11 @@ export const literalSecrets = (
   if (typeof url === "string" && passwordInUrl.test(url)) candidates.push([["store", "options", "url"], url])
   const proxy = isRecord(webhooks) ? webhooks["proxyUrl"] : undefined
   if (typeof proxy === "string" && credentialInUrl.test(proxy)) candidates.push([["webhooks", "proxyUrl"], proxy])
+  const otlp = isRecord(telemetry) ? telemetry["otlp"] : undefined
+  const headers = isRecord(otlp) ? otlp["headers"] : undefined
+  for (const [name, header] of Object.entries(isRecord(headers) ? headers : {})) {
+    if (secretHeader.test(name)) candidates.push([["telemetry", "otlp", "headers", name], header])
+  }
   const redacted = plugins.flatMap((entry) => {
     const pluginOptions = optionsOf(value, entry)
     return entry.plugin.options === undefined || pluginOptions === undefined

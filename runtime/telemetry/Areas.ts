@@ -1,5 +1,5 @@
 /**
- * The parts of the service by which `telemetry.levels` sets levels of the log: folders of `runtime/`, and of `modules/`.
+ * The parts of the service by which `telemetry.levels` sets levels of the log: folders of `runtime/` and `modules/`.
  * Each part is built inside of its area once; what it starts inherits that, so no entry has to name it.
  */
 import { Effect, Layer, type LogLevel, References } from "effect"

@@ -1,7 +1,7 @@
 /**
- * Sends the metrics of `/metrics` to the collector, under the same names. Effect makes the snapshot; when it is made and
- * how long a call may take is decided here, because Effect's exporter waits and retries as long as a collector likes
- * (modules/docs/reference/operations.md#traces).
+ * Sends the metrics of `/metrics` to the collector, under the same names. Effect makes the snapshot; when it is made,
+ * and how long a call may take, is decided here, because Effect's exporter waits and retries as long as a collector
+ * likes (modules/docs/reference/operations.md#traces).
  */
 import { Effect, Layer, MutableRef, Schedule, type Scope } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"

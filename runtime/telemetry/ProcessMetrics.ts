@@ -1,5 +1,5 @@
 /** What a process uses, and what it stands on: measured when metrics are read, so that it costs nothing between. */
-import { Effect, Metric, MutableRef } from "effect"
+import { Clock, Effect, Metric, MutableRef } from "effect"
 import { statfs } from "node:fs/promises"
 
 const heap = Metric.gauge("process_heap_bytes", { description: "Memory of the process that JavaScript uses" })
@@ -31,7 +31,11 @@ export const clockStepSeconds = (start: ClockReading, now: ClockReading): number
   Math.round(now.wallMillis - start.wallMillis - (now.monotonicMillis - start.monotonicMillis)) / 1_000
 
 // The clocks of the machine itself: the service's own may be set apart on devnet.
-const readClocks = (): ClockReading => ({ wallMillis: Date.now(), monotonicMillis: performance.now() })
+const machineClock = Clock.Clock.defaultValue()
+const readClocks = (): ClockReading => ({
+  wallMillis: machineClock.currentTimeMillisUnsafe(),
+  monotonicMillis: performance.now()
+})
 
 /** Makes what measures the process; `dataDirectory` may not exist. */
 export const makeProcessMetrics = (dataDirectory: string): Effect.Effect<void> => {

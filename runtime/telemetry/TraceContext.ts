@@ -99,13 +99,14 @@ export interface RequestTrace extends TraceContext {
 }
 
 /**
- * Decides once, at the entry, whether a request is recorded; null: it is not. A trusted caller decides for its trace. An
- * untrusted one does not: it could make the service record everything, or write into somebody else's trace, so its span
- * is only linked to. A caller that names the request itself is linked to as well, as its name has no room for a trace.
+ * Decides once, at the entry, whether a request is recorded; null: it is not. A trusted caller decides for its trace.
+ * An untrusted one does not: it could make the service record everything, or write into somebody else's trace, so its
+ * span is only linked to. A caller that names the request itself is linked to as well, as its name has no room for a
+ * trace.
  */
 export const traceRequest = (
   { caller, isCallerTrusted, isLocal, ratio, requestId }: ArrivingRequest,
-  random: () => number = Math.random
+  random: () => number
 ): RequestTrace | null => {
   const link = caller === null ? null : { traceId: caller.traceId, spanId: caller.spanId }
   if (requestId !== undefined) {

@@ -1,9 +1,9 @@
 /**
- * The spans of the service, a closed list (modules/docs/reference/operations.md#traces): a request, a commit, an attempt
- * of a webhook, a turn of a chain, a round of prices. Effect's own spans stay off: they hold SQL, URLs of nodes with
- * their keys, and paths, and making them costs every request. What is not recorded makes no span here, either.
+ * The spans of the service, a closed list (modules/docs/reference/operations.md#traces): a request, a commit, an
+ * attempt of a webhook, a turn of a chain, a round of prices. Effect's own spans stay off: they hold SQL, URLs of nodes
+ * with their keys, and paths, and making them costs every request. What is not recorded makes no span here, either.
  */
-import { Clock, Context, Effect, type Exit, Layer } from "effect"
+import { Clock, Context, Effect, type Exit, Layer, Random } from "effect"
 import type { HttpClient } from "effect/http"
 import { OtlpResource, OtlpSerialization } from "effect/observability"
 import { inRanges } from "../http/Addresses.ts"
@@ -110,10 +110,11 @@ export interface TraceOptions {
   readonly trustedCallers: ReadonlyArray<string>
 }
 
-/** The recorder itself, over wherever spans go. */
+/** The recorder itself, over wherever spans go. `random` answers numbers from 0 up to 1. */
 export const makeTraces = (
   { ratio, trustedCallers }: TraceOptions,
   clock: Clock.Clock,
+  random: () => number,
   push: PushSpan
 ): TracesShape => {
   const isTrusted = inRanges(trustedCallers)
@@ -143,7 +144,7 @@ export const makeTraces = (
       const caller = parseTraceparent(traceparent)
       const isCallerTrusted = caller !== null &&
         (isInternal || trustedCallers.length > 0 && isTrusted(address() ?? ""))
-      return traceRequest({ requestId, caller, isCallerTrusted, isLocal, ratio })
+      return traceRequest({ requestId, caller, isCallerTrusted, isLocal, ratio }, random)
     },
     recordRequest: (trace, name, seconds, { attributes, isFailed }) => {
       const endNanos = nowNanos()
@@ -169,7 +170,7 @@ export const makeTraces = (
         : begin({ traceId: trace.traceId, parentSpanId: trace.spanId, name, kind, attributes })
     },
     beginOwn: (name, attributes) =>
-      ratio > 0 && Math.random() < ratio
+      ratio > 0 && random() < ratio
         ? begin({ traceId: randomHex(16), parentSpanId: null, name, kind: "internal", attributes })
         : null
   }
@@ -207,7 +208,9 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient | Settings> 
               resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tillwire", version }, spans: [...spans] }] }]
             })
         })
-        return makeTraces({ ratio: otlp.traces, trustedCallers: otlp.trustedCallers }, yield* Clock.Clock, push)
+        const random = yield* Random.Random
+        const options = { ratio: otlp.traces, trustedCallers: otlp.trustedCallers }
+        return makeTraces(options, yield* Clock.Clock, () => random.nextDoubleUnsafe(), push)
       })
     ).pipe(Layer.provide(OtlpSerialization.layerProtobuf))
   })

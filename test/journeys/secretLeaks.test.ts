@@ -1,8 +1,8 @@
 /**
  * Goal: no secret is ever printed, whatever goes wrong while it is held.
  * Method: a service at its most talkative is given every kind of secret in good and broken requests, over every door,
- * and its whole output is searched, and what it sends to a collector of traces and metrics. Each journey's service is searched the same way when it stops (see `startService`);
- * here it is shown that the search finds what it looks for.
+ * and its whole output is searched, and what it sends to a collector of traces and metrics. Each journey's service is
+ * searched the same way when it stops (see `startService`); here it is shown that the search finds what it looks for.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -10,7 +10,8 @@ const folder = new URL("../fixtures/otlp/", import.meta.url).pathname
 
 const definitions = (() => {
   const root = new protobuf.Root()
-  root.resolvePath = (_, target) => `${folder}${target}`
+  // The file of the official name `common.proto` is called by what it defines.
+  root.resolvePath = (_, target) => folder + (target.endsWith("/common.proto") ? "attributes.proto" : target)
   return root.loadSync([
     "opentelemetry/proto/collector/trace/v1/trace_service.proto",
     "opentelemetry/proto/collector/metrics/v1/metrics_service.proto"

@@ -2,6 +2,7 @@
 import { Effect, Metric } from "effect"
 import { Health, initializeSeries } from "../../../runtime/Telemetry.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
+import { usdWire } from "../../../schemas/Money.ts"
 import { ExceptionType } from "../../../schemas/Payment.ts"
 import type { InvoiceState } from "../machine.ts"
 import { openExceptionCounts } from "../repo.ts"
@@ -60,6 +61,6 @@ export const count = (before: InvoiceState | null, { amountPaid, environment, st
   if (before?.status === status) return Effect.void
   const counted = Metric.update(series[status], 1)
   return status === "paid"
-    ? Effect.andThen(counted, Metric.update(paidSeries[environment], Number(amountPaid) / 1_000))
+    ? Effect.andThen(counted, Metric.update(paidSeries[environment], usdWire(amountPaid) / 1_000))
     : counted
 }

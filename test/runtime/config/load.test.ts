@@ -310,6 +310,32 @@ describe("a plugin's options", () => {
     }))
 })
 
+describe("the collector of traces", () => {
+  it.effect("has its credential named on mainnet, and other headers written out", () =>
+    Effect.gen(function*() {
+      const text = (credential: string) =>
+        `{ "environments": ["mainnet"], "telemetry": { "otlp": { "url": "https://collector.example",
+  "headers": { "authorization": "${credential}", "x-scope-orgid": "shop" } } } }`
+      const report = yield* reportOf({ text: text("Bearer canary") })
+      assert.include(report, "telemetry.otlp.headers.authorization: a secret written out in a mainnet config")
+      assert.notInclude(report, "canary")
+      assert.notInclude(report, "x-scope-orgid: ")
+      const { settings } = yield* loading({ text: text("Bearer ${env:OTLP}"), environment: { OTLP: "canary" } })
+      assert.deepInclude(settings.telemetry.otlp, { traces: 0.01, metrics: true, trustedCallers: [] })
+      assert.strictEqual(settings.telemetry.otlp?.headers["authorization"], "Bearer canary")
+    }))
+
+  it.effect("has no credential in its URL, and a share between 0 and 1", () =>
+    Effect.gen(function*() {
+      const report = yield* reportOf({
+        text: `{ "environments": ["devnet"], "telemetry": { "otlp": { "url": "https://me:canary@collector.example",
+  "traces": 1.5 } } }`
+      })
+      assert.include(report, "telemetry.otlp.url: expected an http or https URL")
+      assert.include(report, "telemetry.otlp.traces: ")
+    }))
+})
+
 describe("an environment variable", () => {
   const config = (text: string, environment: Readonly<Record<string, string>>) =>
     Effect.map(loading({ text, environment }), (loaded) => loaded)

@@ -113,7 +113,7 @@ describe("the entry", () => {
 
   it("makes a call of a page a part of the page's request", () => {
     const outer = { traceId, spanId }
-    const inner = traceRequest({ ...arriving, requestId: tracedRequestId(outer), isLocal: true, ratio: 0 })
+    const inner = traceRequest({ ...arriving, requestId: tracedRequestId(outer), isLocal: true, ratio: 0 }, () => 0)
     assert.deepInclude(inner, { traceId, parentSpanId: spanId })
     assert.notStrictEqual(inner?.spanId, spanId)
   })
