@@ -12,6 +12,8 @@ COPY . .
 # The Node that the lock file names, for the processor that this image is built on.
 RUN npm run build -- /out/tillwire && mkdir -m 700 /out/data \
   && cp node_modules/node-linux-*/bin/node /out/tillwire/node \
+  && printf '#!/bin/sh\nexec /opt/tillwire/node --max-semi-space-size=4 /opt/tillwire/modules/cli/main.js "$@"\n' \
+    > /out/tillwire/tillwire && chmod 755 /out/tillwire/tillwire \
   && npm sbom --omit=dev --sbom-format=cyclonedx > /out/tillwire/sbom.cdx.json
 
 FROM ${BASE}
@@ -25,7 +27,8 @@ COPY --from=build /out/tillwire /opt/tillwire
 COPY --from=build --chown=10001:10001 /out/data /var/lib/tillwire
 USER 10001:10001
 WORKDIR /var/lib/tillwire
-ENV NODE_ENV=production \
+ENV PATH=/opt/tillwire:/usr/local/bin:/usr/bin:/bin \
+  NODE_ENV=production \
   TILLWIRE__DATA__DIRECTORY=/var/lib/tillwire \
   TILLWIRE__HTTP__HOST=0.0.0.0
 EXPOSE 8080
@@ -33,5 +36,7 @@ VOLUME /var/lib/tillwire
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=60s --retries=3 \
   CMD ["/opt/tillwire/node", "-e", "fetch('http://127.0.0.1:' + (process.env.TILLWIRE__HTTP__PORT || 8080) + '/health/ready').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-ENTRYPOINT ["/opt/tillwire/node", "--max-semi-space-size=4", "/opt/tillwire/main.js"]
-CMD ["--config", "/etc/tillwire/config.jsonc"]
+# Of every command that is run in the container, too.
+ENV TILLWIRE_CONFIG=/etc/tillwire/config.jsonc
+ENTRYPOINT ["tillwire"]
+CMD ["start"]

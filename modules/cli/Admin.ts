@@ -30,8 +30,7 @@ const readToken = Effect.gen(function*() {
   const given = (yield* environment)["TILLWIRE_ADMIN_TOKEN"]
   if (given !== undefined && given !== "") return given
   const { config } = yield* loadConfig
-  const { admin } = config.settings as { readonly admin?: { readonly token?: string } }
-  return admin?.token ?? (yield* noToken)
+  return config.settings.admin?.token ?? (yield* noToken)
 })
 
 /** An object of an answer, as it came. */
@@ -39,7 +38,7 @@ export type AdminObject = Readonly<Record<string, unknown>>
 
 /** A page of a list. */
 export interface AdminList {
-  readonly data: ReadonlyArray<AdminObject & { readonly id: string }>
+  readonly data: ReadonlyArray<AdminObject>
   readonly has_more: boolean
 }
 
@@ -70,7 +69,8 @@ const failureOf = (status: number, json: unknown, base: string): CommandFailed =
       code: error.code,
       requestId: body._tag === "Some" ? body.value.error.request_id ?? null : null
     }),
-    base
+    base,
+    false
   )
 }
 

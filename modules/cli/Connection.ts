@@ -92,8 +92,11 @@ export const connect = Effect.gen(function*() {
 const kindOf = (status: number): FailureKind =>
   status === 401 || status === 403 ? "unauthorized" : status === 404 ? "notFound" : "failed"
 
-/** What went wrong with a call, in words and with the exit code that it deserves. Pure. */
-export const callFailure = (error: unknown, url: string): CommandFailed => {
+/**
+ * What went wrong with a call, in words and with the exit code that it deserves. Pure. `isPublic`: the call went to the
+ * public port, which has a merchant's keys and pages about errors.
+ */
+export const callFailure = (error: unknown, url: string, isPublic = true): CommandFailed => {
   if (!(error instanceof TillwireError)) {
     return commandFailed("failed", error instanceof Error ? error.message : String(error))
   }
@@ -108,7 +111,7 @@ export const callFailure = (error: unknown, url: string): CommandFailed => {
     kind: kindOf(error.status),
     reason: `${error.message} (${error.code}${error.requestId === null ? "" : `, request ${error.requestId}`})`,
     code: error.code,
-    ...(error.status === 401 ? { hint: keyHint } : { hint: `What it means: ${url}/docs/errors/${error.code}` })
+    ...(isPublic ? { hint: error.status === 401 ? keyHint : `What it means: ${url}/docs/errors/${error.code}` } : {})
   })
 }
 

@@ -1,7 +1,7 @@
 /** Lists of the API as commands show them. */
 import { Option } from "effect"
 import { Flag } from "effect/cli"
-import { answer, say, table } from "./Output.ts"
+import { answer, printable, say, table } from "./Output.ts"
 import { Effect, Schema } from "effect"
 
 /** Entries of a page, at most, as the API has it. */
@@ -32,14 +32,18 @@ export const optionalField = <Name extends string, A>(
   value: Option.Option<A>
 ): { readonly [_ in Name]?: A } => Option.isSome(value) ? { [name]: value.value } as { [_ in Name]: A } : {}
 
-/** A page of a list: a table for people, the whole page with `--json`. */
-export const answerList = <A extends { readonly id: string }>(
+/**
+ * A page of a list: a table for people, the whole page with `--json`. `cursorOf`: what names an item in `--after`, its id
+ * if not said.
+ */
+export const answerList = <A extends Readonly<Record<string, unknown>> | { readonly id: string }>(
   page: { readonly data: ReadonlyArray<A>; readonly has_more: boolean },
-  columns: Readonly<Record<string, (item: A) => unknown>>
+  columns: Readonly<Record<string, (item: A) => unknown>>,
+  cursorOf: (item: A) => unknown = (item) => (item as { readonly id?: unknown }).id
 ) =>
   Effect.gen(function*() {
     const rows = page.data.map((item) => Object.values(columns).map((valueOf) => valueOf(item)))
     yield* answer(page, (paint) => rows.length === 0 ? "none" : table(Object.keys(columns), rows, paint))
     const last = page.data.at(-1)
-    if (page.has_more && last !== undefined) yield* say(`there are more: --after ${last.id}`)
+    if (page.has_more && last !== undefined) yield* say(`there are more: --after ${printable(cursorOf(last))}`)
   })

@@ -26,16 +26,31 @@ const answerObject = (object: AdminObject) =>
 const post = (path: string, body: Readonly<Record<string, unknown>> = {}) =>
   Effect.flatMap(adminCall({ method: "POST", path, body }), answerObject)
 
-/** A list of `columns`, each a field of its objects. */
+/** A field on a line: what is a list of named things, such as leases, by their names. */
+const fieldText = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map((each) => each?.name ?? each).join(" ")
+  return typeof value === "object" && value !== null ? JSON.stringify(value) : value
+}
+
+/** A list of `columns`, each a field of its objects; `cursorOf` as `answerList` has it. */
 const showList = (
   path: string,
   query: Readonly<Record<string, string | number | undefined>>,
-  columns: ReadonlyArray<string>
+  columns: ReadonlyArray<string>,
+  cursorOf?: (item: AdminObject) => unknown
 ) =>
   Effect.flatMap(
     adminList(path, query),
-    (page) => answerList(page, Object.fromEntries(columns.map((name) => [name, (item: AdminObject) => item[name]])))
+    (page) =>
+      answerList(
+        page,
+        Object.fromEntries(columns.map((name) => [name, (item: AdminObject) => fieldText(item[name])])),
+        cursorOf
+      )
   )
+
+/** A cursor that is a field of its own. */
+const byField = (name: string) => (item: AdminObject) => item[name]
 
 const segment = encodeURIComponent
 
@@ -116,13 +131,14 @@ const tokens = Command.make("tokens").pipe(
           "/tokens",
           { ...pageQuery({ after, limit }), environment: text(environment), network: text(network) },
           [
-            "id",
+            "token_id",
             "symbol",
             "network",
             "environment",
             "is_enabled",
             "disabled_reason"
-          ]
+          ],
+          byField("token_id")
         )
     ).pipe(Command.withDescription("List tokens")),
     Command.make(
@@ -148,13 +164,13 @@ const payments = Command.make("payments").pipe(
       stuckFlags,
       ({ after, environment, limit }) =>
         showList("/payments/stuck", { ...pageQuery({ after, limit }), environment: text(environment) }, [
-          "id",
+          "payment_id",
           "merchant_id",
           "network",
           "units",
           "reason",
           "tx_hash"
-        ])
+        ], byField("payment_id"))
     ).pipe(Command.withDescription("List payments that stand still")),
     Command.make("retry", { payment }, ({ payment }) => post(`/payments/${segment(payment)}/retry`)).pipe(
       Command.withDescription("Go on with a payment")
@@ -176,7 +192,7 @@ const settlements = Command.make("settlements").pipe(
           "settlement_status",
           "retries",
           "reason"
-        ])
+        ], byField("payment_id"))
     ).pipe(Command.withDescription("List settlements that stand still")),
     Command.make("retry", { payment }, ({ payment }) => post(`/settlements/${segment(payment)}/retry`)).pipe(
       Command.withDescription("Try a settlement again")
@@ -199,7 +215,7 @@ const webhooks = Command.make("webhooks").pipe(
           "status",
           "consecutive_failures",
           "url"
-        ])
+        ], (item) => `${String(item["merchant_id"])}:${String(item["endpoint_id"])}`)
     ).pipe(Command.withDescription("List endpoints that fail")),
     Command.make("replay", {
       merchant: merchantFlag,
@@ -232,18 +248,21 @@ const ledger = Command.make(
   Command.withDescription("Show the postings of an invoice and their sums")
 )
 
-const instances = Command.make("instances", {}, () => showList("/instances", {}, ["id", "is_this_one"])).pipe(
-  Command.withDescription("List the processes that share the database")
-)
+const instances = Command.make("instances", {}, () => showList("/instances", {}, ["id", "answers_here", "leases"]))
+  .pipe(
+    Command.withDescription("List the processes that share the database")
+  )
 
 const audit = Command.make("audit", {
+  environment: environmentFlag,
   merchant: Flag.optional(merchantFlag),
   action: Flag.String("action").pipe(Flag.withDescription("Only this act"), Flag.optional),
   limit: limitFlag,
   after: afterFlag
-}, ({ action, after, limit, merchant }) =>
+}, ({ action, after, environment, limit, merchant }) =>
   showList("/audit-log", {
     ...pageQuery({ after, limit }),
+    environment,
     action: text(action),
     merchant_id: Option.getOrUndefined(merchant)
   }, ["id", "actor", "action", "created_at"])).pipe(Command.withDescription("List what operators did"))
