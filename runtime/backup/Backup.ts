@@ -183,7 +183,7 @@ export const takeBackup = (request: {
     const { masterKey, postgres, sockets } = yield* useServer(dataDirectory)
     const description: BackupDescription = {
       form: backupForm,
-      version,
+      version: version(),
       postgres,
       backup_time: yield* nowSeconds,
       master_key: masterKey

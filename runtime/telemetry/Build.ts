@@ -6,10 +6,11 @@ import { fileURLToPath } from "node:url"
 
 const root = fileURLToPath(new URL("../..", import.meta.url))
 
-const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { readonly version: string }
-
-/** The version of package.json. */
-export const version: string = manifest.version
+/** The version of package.json. Read when it is asked for: what only imports this file may have none beside it. */
+export const version = (): string => {
+  const manifest: { readonly version: string } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
+  return manifest.version
+}
 
 /** Where a checkout keeps what `HEAD` is: its own directory, or the file that names it in a linked work tree. */
 const gitDirectory = (): string => {

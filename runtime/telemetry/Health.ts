@@ -39,7 +39,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const showBuild = (postgres: string) => {
       if (isBuildShown) return Effect.void
       isBuildShown = true
-      const labels = { version, commit: commitId(), node: process.versions.node, postgres }
+      const labels = { version: version(), commit: commitId(), node: process.versions.node, postgres }
       return Metric.update(Metric.withAttributes(build, labels), 1)
     }
 

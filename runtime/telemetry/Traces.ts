@@ -186,7 +186,7 @@ export const signalUrl = (url: string, signal: "traces" | "metrics"): string => 
 /** How the service names itself to the collector. */
 export const resourceOf = (instanceId: string) => ({
   serviceName: "tillwire",
-  serviceVersion: version,
+  serviceVersion: version(),
   attributes: { "service.instance.id": instanceId }
 })
 
@@ -200,12 +200,13 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient | Settings> 
       Effect.gen(function*() {
         const { traces: encode } = yield* OtlpSerialization.OtlpSerialization
         const resource = OtlpResource.make(resourceOf(instanceId))
+        const scope = { name: "tillwire", version: version() }
         const push = yield* makeSpanExporter({
           url: signalUrl(otlp.url, "traces"),
           headers: otlp.headers,
           encode: (spans) =>
             encode({
-              resourceSpans: [{ resource, scopeSpans: [{ scope: { name: "tillwire", version }, spans: [...spans] }] }]
+              resourceSpans: [{ resource, scopeSpans: [{ scope, spans: [...spans] }] }]
             })
         })
         const random = yield* Random.Random

@@ -1,7 +1,9 @@
 /** Invoices by status and open exceptions, counted for the operator. */
 import { Effect, Metric } from "effect"
+import { Settings } from "../../../runtime/Settings.ts"
 import { Health, initializeSeries } from "../../../runtime/Telemetry.ts"
 import { InvoiceStatus } from "../../../schemas/Invoice.ts"
+import type { Environment } from "../../../schemas/Network.ts"
 import { usdWire } from "../../../schemas/Money.ts"
 import { ExceptionType } from "../../../schemas/Payment.ts"
 import type { InvoiceState } from "../machine.ts"
@@ -27,7 +29,7 @@ export const exceptionMetrics = Effect.gen(function*() {
       { discard: true }
     )
   yield* update(new Map())
-  yield* initializePaidSeries
+  yield* initializePaidSeries((yield* Settings).environments)
   yield* (yield* Health).register({ name: null, run: Effect.as(Effect.flatMap(recent, update), []) })
 })
 
@@ -51,11 +53,9 @@ const paidSeries = {
   mainnet: Metric.withAttributes(paidDollars, { environment: "mainnet" })
 } as const
 
-/** Makes the series of money exist before the first invoice is paid. */
-export const initializePaidSeries = initializeSeries(paidDollars, [
-  { environment: "devnet" },
-  { environment: "mainnet" }
-])
+/** Makes the series of money exist before the first invoice is paid, of the environments that are served. */
+export const initializePaidSeries = (environments: ReadonlyArray<Environment>) =>
+  initializeSeries(paidDollars, environments.map((environment) => ({ environment })))
 
 export const count = (before: InvoiceState | null, { amountPaid, environment, status }: InvoiceState) => {
   if (before?.status === status) return Effect.void

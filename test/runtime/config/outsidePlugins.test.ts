@@ -45,7 +45,7 @@ const check = (uses: ReadonlyArray<readonly [slot: string, use: string]>) => {
   )
   const { status, stderr, stdout } = spawnSync(
     process.execPath,
-    [join(root, "runtime/main.ts"), "check", "--config", join(folder, "tillwire.json")],
+    [join(root, "modules/cli/main.ts"), "config", "check", "--config", join(folder, "tillwire.json")],
     { encoding: "utf8", cwd: tmpdir() }
   )
   return { status, output: `${stdout}${stderr}`.replaceAll(`${folder}/`, "") }
