@@ -27,7 +27,13 @@ const copies = 200
 const timersMillis = 5_500
 
 /** Tables that are read as a whole on purpose, because they are small or because every row is wanted. */
-const wholeTables: ReadonlySet<string> = new Set(["tokens", "merchant_clocks", "merchant_streams", "chain_repairs"])
+const wholeTables: ReadonlySet<string> = new Set([
+  "tokens",
+  "availability",
+  "merchant_clocks",
+  "merchant_streams",
+  "chain_repairs"
+])
 
 /** Of a deployment, not of its trade; or what the service derives addresses from. */
 const unchangedTables = [
