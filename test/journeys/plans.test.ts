@@ -30,6 +30,7 @@ const timersMillis = 5_500
 const wholeTables: ReadonlySet<string> = new Set([
   "tokens",
   "availability",
+  "master_key_uses",
   "merchant_clocks",
   "merchant_streams",
   "chain_repairs"
