@@ -33,8 +33,8 @@ export const optionalField = <Name extends string, A>(
 ): { readonly [_ in Name]?: A } => Option.isSome(value) ? { [name]: value.value } as { [_ in Name]: A } : {}
 
 /**
- * A page of a list: a table for people, the whole page with `--json`. `cursorOf`: what names an item in `--after`, its id
- * if not said.
+ * A page of a list: a table for people, the whole page with `--json`. `cursorOf`: what names an item in `--after`, its
+ * id if not said.
  */
 export const answerList = <A extends Readonly<Record<string, unknown>> | { readonly id: string }>(
   page: { readonly data: ReadonlyArray<A>; readonly has_more: boolean },
