@@ -99,7 +99,11 @@ describe("tillwire", () => {
           assert.strictEqual(url, "/hooks?shop=1")
           assert.isTrue((yield* Effect.promise(() => verify(body, headers, [secret]))).ok)
         }
-        assert.match(second.output().stdout, /invoice\.paid +evt_\S+ {2}-> 200 {2}\d+ ms/)
+        yield* until(
+          "its line tells what the receiver answered",
+          Effect.sync(() => second.output().stdout),
+          (text) => /invoice\.created +evt_\S+ {2}-> 200 {2}\d+ ms/.test(text)
+        )
 
         const refused = yield* runCommand(["events", "list"], { ...environment, TILLWIRE_API_KEY: `${merchant_key}x` })
         assert.strictEqual(refused.code, 3, refused.stderr)
