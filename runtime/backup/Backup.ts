@@ -5,9 +5,6 @@ import { lstatSync, readFileSync, statSync } from "node:fs"
 import { join } from "node:path"
 import { type Extract, extract } from "tar-stream"
 import { nowSeconds } from "../Clock.ts"
-import { rpcTokenFile } from "../rpc/Credential.ts"
-import { masterFile } from "../Secrets.ts"
-import { demoKeysFile } from "../Settings.ts"
 import { useServer } from "../store/Embedded.ts"
 import { baseBackup } from "../store/embedded/BaseBackup.ts"
 import { StoreError } from "../store/StoreError.ts"
@@ -17,19 +14,15 @@ import { BackupError } from "./BackupError.ts"
 import {
   type BackupDescription,
   backupForm,
+  besideFiles,
   besideFolder,
   compareFiles,
   type FileFact,
+  maximumBesideBytes,
+  maximumManifestBytes,
   serverFolder,
   ServerManifest
 } from "./Description.ts"
-
-/** Bytes of the manifest, at most: a database of a million tables has less. */
-const maximumManifestBytes = 256 * 1024 * 1024
-
-/** Files beside the database that are taken, too, each at most 64 KiB: where the config names no secrets, these do. */
-const besideFiles: ReadonlyArray<string> = [masterFile, rpcTokenFile, demoKeysFile]
-const maximumBesideBytes = 65_536
 
 /** What a backup was. */
 export interface BackupResult {

@@ -1,6 +1,9 @@
 /** What a backup says of itself, and what PostgreSQL says of its files. Pure. */
 import { Schema } from "effect"
 import { EpochSeconds } from "../../schemas/Ids.ts"
+import { rpcTokenFile } from "../rpc/Credential.ts"
+import { masterFile } from "../Secrets.ts"
+import { demoKeysFile } from "../Settings.ts"
 
 /** Version of the form of the file. Another one is refused by name. */
 export const backupForm = 1
@@ -29,6 +32,15 @@ export const ServerManifest = Schema.fromJsonString(Schema.Struct({
   }))
 }))
 export type ServerManifest = typeof ServerManifest.Type
+
+/** Bytes of the server's manifest, at most: a database of a million tables has less. */
+export const maximumManifestBytes = 256 * 1024 * 1024
+
+/** Bytes of the description, and of each file beside the database, at most. */
+export const maximumBesideBytes = 65_536
+
+/** Files beside the database that a backup holds: where the config names no secrets, these have them. */
+export const besideFiles: ReadonlyArray<string> = [masterFile, rpcTokenFile, demoKeysFile]
 
 /** What was read of a file. */
 export interface FileFact {
@@ -85,5 +97,5 @@ export const placeOf = (name: string): EntryPlace | null => {
   if (folder !== serverFolder && folder !== besideFolder) return null
   if (path.length > maximumPathLength || !/^[\w.][\w./-]*$/.test(path)) return null
   if (rest.some((part) => part === "" || part === "." || part === "..")) return null
-  return folder === besideFolder && rest.length > 1 ? null : { folder, path }
+  return folder === besideFolder && !besideFiles.includes(path) ? null : { folder, path }
 }

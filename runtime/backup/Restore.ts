@@ -15,14 +15,12 @@ import {
   backupForm,
   compareFiles,
   type FileFact,
+  maximumBesideBytes,
+  maximumManifestBytes,
   placeOf,
   serverFolder,
   ServerManifest
 } from "./Description.ts"
-
-/** Bytes of a description, and of a manifest, at most. */
-const maximumDescriptionBytes = 65_536
-const maximumManifestBytes = 256 * 1024 * 1024
 
 /** The lock of the socket that the server had: in the way of the next one. */
 const socketLock = ".s.PGSQL.5432.lock"
@@ -85,7 +83,7 @@ const copyEntry = async (
 
 /** A file beside the database, which stays as it is where it is there. */
 const restoreBeside = async (entry: ArchiveEntry, path: string): Promise<void> => {
-  const bytes = await readWhole(entry, maximumDescriptionBytes)
+  const bytes = await readWhole(entry, maximumBesideBytes)
   if (existsSync(path)) {
     if (readFileSync(path).equals(bytes)) return
     throw new BackupError({
@@ -123,7 +121,7 @@ const copyArchive = async (
   for await (const entry of readArchive(path, identities)) {
     if (description === undefined) {
       description = descriptionOf(
-        entry.name === "tillwire.json" ? await readWhole(entry, maximumDescriptionBytes) : Buffer.alloc(0),
+        entry.name === "tillwire.json" ? await readWhole(entry, maximumBesideBytes) : Buffer.alloc(0),
         path
       )
       check(description)
@@ -140,7 +138,7 @@ const copyArchive = async (
       ? undefined
       : join(place.folder === serverFolder ? destination.cluster : destination.beside, place.path)
     if (place.folder !== serverFolder) {
-      if (target === undefined) await readWhole(entry, maximumDescriptionBytes)
+      if (target === undefined) await readWhole(entry, maximumBesideBytes)
       else await restoreBeside(entry, target)
     } else if (entry.isFolder || entry.name.endsWith("/")) {
       if (target !== undefined) {
