@@ -24,7 +24,7 @@ export type SecretLabel =
   | "personal"
   | "mail"
   | "receipt"
-  | "carried"
+  | "retained"
 
 /** A column of sealed values, which a rotation of the master key seals anew. */
 export interface SealedColumn {
@@ -35,8 +35,8 @@ export interface SealedColumn {
   readonly label: SecretLabel
 }
 
-/** A derived key that is known without its master, see `runtime/secrets/CarriedKeys.ts`. */
-export interface CarriedKey {
+/** A derived key that is known without its master, see `runtime/secrets/RetainedKeys.ts`. */
+export interface RetainedKey {
   readonly label: SecretLabel
   readonly id: number
   readonly bytes: Buffer
@@ -50,7 +50,7 @@ export interface DerivedKey {
 }
 
 export class Secrets extends Context.Service<Secrets, {
-  /** Newest first: the first one makes, all of them check. Never empty. Carried ones come last. */
+  /** Newest first: the first one makes, all of them check. Never empty. Retained ones come last. */
   readonly keys: (label: SecretLabel) => readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
   /** AES-256-GCM under the newest key of `label`: key id, nonce, tag and ciphertext in base64. */
   readonly seal: (label: SecretLabel, plain: string) => string
@@ -76,7 +76,7 @@ const labels: ReadonlyArray<SecretLabel> = [
   "personal",
   "mail",
   "receipt",
-  "carried"
+  "retained"
 ]
 
 /** The masters cannot be used: what is wrong and what to do. Never holds a key. */
@@ -121,7 +121,7 @@ export class MasterKeys extends Context.Service<MasterKeys, {
    * Adds derived keys of masters that are not configured any more: they check and open, and never make. Fails where one
    * has the id of another key.
    */
-  readonly carry: (keys: ReadonlyArray<CarriedKey>) => Effect.Effect<void, SecretsError>
+  readonly retain: (keys: ReadonlyArray<RetainedKey>) => Effect.Effect<void, SecretsError>
   /** The setting or file they come from. */
   readonly keptIn: string
   /** Whether `keptIn` is a file that the service creates where there is none. */
@@ -135,7 +135,7 @@ type Keys = readonly [DerivedKey, ...ReadonlyArray<DerivedKey>]
 /** The keys of some masters. */
 interface KeyRing {
   readonly secrets: Secrets["Service"]
-  readonly carry: MasterKeys["Service"]["carry"]
+  readonly retain: MasterKeys["Service"]["retain"]
 }
 
 /** The keys of `masters`, newest first. Fails when two share an id: their values could not be told apart. */
@@ -161,12 +161,12 @@ export const makeKeyRing = (
     ])
   )
   const keys = (label: SecretLabel): Keys => derivedKeys.get(label) ?? [derive(newest, label)]
-  const carryOne = ({ bytes, id, label }: CarriedKey) => {
-    const carried: DerivedKey = { id, key: createSecretKey(bytes) }
+  const retainOne = ({ bytes, id, label }: RetainedKey) => {
+    const retained: DerivedKey = { id, key: createSecretKey(bytes) }
     const other = keys(label).find((key) => key.id === id)
-    if (other === undefined) return Effect.sync(() => void derivedKeys.set(label, [...keys(label), carried]))
+    if (other === undefined) return Effect.sync(() => void derivedKeys.set(label, [...keys(label), retained]))
     // Its master is still configured.
-    if (other.key.equals(carried.key)) return Effect.void
+    if (other.key.equals(retained.key)) return Effect.void
     return Effect.fail(
       new SecretsError({
         reason: "A master key of secrets.master has the key id of one that was used before, so that what the two made "
@@ -176,7 +176,7 @@ export const makeKeyRing = (
   }
   return Effect.succeed({
     secrets: { keys, seal: sealWith(keys), open: openWith(keys) },
-    carry: (carriedKeys) => Effect.forEach(carriedKeys, carryOne, { discard: true })
+    retain: (retainedKeys) => Effect.forEach(retainedKeys, retainOne, { discard: true })
   })
 }
 
@@ -314,12 +314,12 @@ export const layer: Layer.Layer<Secrets | MasterKeys, SecretsError, Settings | F
   Layer
     .effectContext(Effect.gen(function*() {
       const { isFile, keepDraft, keptIn, keys } = yield* masters
-      const { carry, secrets } = yield* makeKeyRing(keys)
+      const { retain, secrets } = yield* makeKeyRing(keys)
       return Context.make(Secrets, secrets).pipe(
         Context.add(MasterKeys, {
           values: keys.map(checkValueOf),
           ids: keys.map(idOf),
-          carry,
+          retain,
           keptIn,
           isFile,
           keepDraft

@@ -22,7 +22,7 @@ export const runtimeTables: ReadonlyArray<string> = [
 
 /** What the runtime itself seals. */
 export const runtimeSealedColumns: ReadonlyArray<SealedColumn> = [
-  { table: "carried_keys", column: "sealed_key", label: "carried" },
+  { table: "retained_keys", column: "sealed_key", label: "retained" },
   { table: "webhook_endpoints", column: "sealed_secret", label: "webhook" },
   { table: "webhook_endpoints", column: "sealed_previous_secret", label: "webhook" },
   { table: "idempotency", column: "sealed_body", label: "reply" }

@@ -32,14 +32,6 @@ CREATE TABLE availability (
   CONSTRAINT availability_pkey PRIMARY KEY (id)
 );
 
-CREATE TABLE carried_keys (
-  label text NOT NULL,
-  key_id smallint NOT NULL,
-  sealed_key text NOT NULL,
-  ends_at timestamp with time zone,
-  CONSTRAINT carried_keys_pkey PRIMARY KEY (label, key_id)
-);
-
 CREATE TABLE chain_cursors (
   id text NOT NULL,
   merchant_id integer NOT NULL,
@@ -193,6 +185,14 @@ CREATE TABLE restores (
   backup_time bigint NOT NULL,
   declared_at bigint NOT NULL,
   CONSTRAINT restores_pkey PRIMARY KEY (backup_time)
+);
+
+CREATE TABLE retained_keys (
+  label text NOT NULL,
+  key_id smallint NOT NULL,
+  sealed_key text NOT NULL,
+  ends_at timestamp with time zone,
+  CONSTRAINT retained_keys_pkey PRIMARY KEY (label, key_id)
 );
 
 CREATE TABLE rollup_versions (

@@ -36,7 +36,7 @@ import * as PublicWeb from "../PublicWeb.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Screening from "../Screening.ts"
 import * as Secrets from "../Secrets.ts"
-import { loadCarriedKeys } from "../secrets/CarriedKeys.ts"
+import { loadRetainedKeys } from "../secrets/RetainedKeys.ts"
 import * as KeyUses from "../secrets/KeyUses.ts"
 import { checkMaster } from "../secrets/MasterCheck.ts"
 import * as Rotation from "../secrets/Rotation.ts"
@@ -75,7 +75,7 @@ export const apisOf = (plugins: ReadonlyArray<AnyPlugin>): ReadonlyArray<HttpApi
 const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
   Layer.effectDiscard(Effect.gen(function*() {
     // The first process migrated before it started this one.
-    if (role === "http") yield* loadCarriedKeys
+    if (role === "http") yield* loadRetainedKeys
     else {
       yield* migrate("runtime", runtimeMigrations)
       yield* checkMaster

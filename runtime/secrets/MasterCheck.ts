@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type CheckValue, MasterKeys, Secrets, SecretsError } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
-import { loadCarriedKeys } from "./CarriedKeys.ts"
+import { loadRetainedKeys } from "./RetainedKeys.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
 
 /** How many of the newest sealed values of each kind are tried when the database remembers no key yet. */
@@ -155,7 +155,7 @@ const sealedSamples = Effect.gen(function*() {
 })
 
 /**
- * Checks the keys against the database, remembers the newest and adds the carried ones, in one transaction under a
+ * Checks the keys against the database, remembers the newest and adds the retained ones, in one transaction under a
  * lock. Fails when the database needs a master key that is not given. Needs the runtime's tables.
  */
 export const checkMaster: Effect.Effect<
@@ -185,7 +185,7 @@ export const checkMaster: Effect.Effect<
       const summary = givenKeys.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
       return yield* new SecretsError({ reason: `${summary}: ${result}` })
     }
-    yield* loadCarriedKeys
+    yield* loadRetainedKeys
     // The file before the row: a database must never belong to a key that is kept nowhere.
     if (keys.keepDraft !== undefined) yield* keys.keepDraft
     if (result.remember) {

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { type CheckValue, MasterKeys, type SealedColumn, Secrets } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
-import { carryKeysOf } from "./CarriedKeys.ts"
+import { retainKeysOf } from "./RetainedKeys.ts"
 import { currentUses, type KeyUse, usedSeconds } from "./KeyUses.ts"
 import { fingerprintOf, type RememberedKey, rememberedKeys, retireKeys, underMasterLock } from "./MasterCheck.ts"
 import { addCounts, firstPosition, noCounts, page, type PageCounts, type Position } from "./Reseal.ts"
@@ -145,7 +145,7 @@ const make = Effect.fnUntraced(function*(columns: ReadonlyArray<SealedColumn>) {
               + "secrets.master behind the new one and restart"
           })
         }
-        yield* carryKeysOf(id, isCompromised)
+        yield* retainKeysOf(id, isCompromised)
       }
       yield* retireKeys(former)
       if (former.length > 0) {

@@ -124,7 +124,7 @@ CREATE TABLE master_keys (
 
 -- Keys derived from retired master keys, by which what was hashed or signed with them is still checked: one for each
 -- label and id of a key. Sealed under the newest master key.
-CREATE TABLE carried_keys (
+CREATE TABLE retained_keys (
   label text NOT NULL,
   key_id smallint NOT NULL,
   sealed_key text NOT NULL,

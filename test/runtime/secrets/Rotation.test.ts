@@ -16,7 +16,7 @@ import {
   sealedPattern,
   Secrets
 } from "../../../runtime/Secrets.ts"
-import { carriages } from "../../../runtime/secrets/CarriedKeys.ts"
+import { keyRetentions } from "../../../runtime/secrets/RetainedKeys.ts"
 import * as KeyUses from "../../../runtime/secrets/KeyUses.ts"
 import { checkMaster, fingerprintOf } from "../../../runtime/secrets/MasterCheck.ts"
 import { addCounts, firstPosition, noCounts, pageRows, type Position } from "../../../runtime/secrets/Reseal.ts"
@@ -88,8 +88,8 @@ const refusalOf = <A>(effect: Effect.Effect<A, unknown, any>) =>
 const rowOf: Readonly<
   Record<string, (sql: SqlClient.SqlClient, n: number, sealed: string) => Effect.Effect<unknown, unknown>>
 > = {
-  "carried_keys.sealed_key": (sql, n, sealed) =>
-    sql`INSERT INTO carried_keys (label, key_id, sealed_key) VALUES (${`test${n}`}, ${n % 256}, ${sealed})`,
+  "retained_keys.sealed_key": (sql, n, sealed) =>
+    sql`INSERT INTO retained_keys (label, key_id, sealed_key) VALUES (${`test${n}`}, ${n % 256}, ${sealed})`,
   "webhook_endpoints.sealed_secret": (sql, n, sealed) =>
     sql`INSERT INTO webhook_endpoints (id, merchant_id, version, commerce_only, url, status, filters, api_version,
         sealed_secret, created_at, updated_at)
@@ -115,7 +115,7 @@ const nameOfColumn = ({ column, table }: SealedColumn) => `${table}.${column}`
 
 /** What one row holds of each column: texts as people write them, long and empty ones too. */
 const plainOf = (column: SealedColumn, n: number) =>
-  column.label === "carried" ? "QQ==" : n % 7 === 0 ? "" : `${nameOfColumn(column)} ${n} é€`.repeat(1 + (n % 5))
+  column.label === "retained" ? "QQ==" : n % 7 === 0 ? "" : `${nameOfColumn(column)} ${n} é€`.repeat(1 + (n % 5))
 
 /** Adds `count` rows to every column, sealed by `secrets`. */
 const fill = Effect.fnUntraced(function*({ secrets, sql }: Started, count: number) {
@@ -167,8 +167,8 @@ describe("a rotation of the master key", () => {
         sources.flatMap((text) => [...text.matchAll(/\.seal\(\s*"(\w+)"/g)].map(([, label]) => label))
       )
       assert.deepStrictEqual([...labels].toSorted(), [...new Set(declared.map(({ label }) => label))].toSorted())
-      for (const { label } of declared.filter(({ label }) => carriages[label].lasts !== "resealed")) {
-        assert.include(["personal", "mail"], label, "its key is carried for what it hashes")
+      for (const { label } of declared.filter(({ label }) => keyRetentions[label].keptSeconds !== "resealed")) {
+        assert.include(["personal", "mail"], label, "its key is retained for what it hashes")
       }
     }).pipe(Effect.scoped))
 
@@ -292,7 +292,7 @@ describe("the end of a rotation", () => {
       const old = yield* Effect.scoped(Effect.gen(function*() {
         const started = yield* start(database, [1])
         yield* fill(started, 3)
-        yield* started.sql`DELETE FROM carried_keys`
+        yield* started.sql`DELETE FROM retained_keys`
         return started.secrets
       }))
       const both = yield* start(database, [2, 1])
@@ -303,21 +303,21 @@ describe("the end of a rotation", () => {
       ])
       const alone = yield* start(database, [2])
       for (const label of ["pepper", "personal", "receipt", "session", "jwt", "mail"] as const) {
-        const [newest, carried] = alone.secrets.keys(label)
+        const [newest, retained] = alone.secrets.keys(label)
         assert.strictEqual(newest.id, idOf(master(2)))
-        assert.isTrue(carried!.key.equals(old.keys(label)[0].key), label)
+        assert.isTrue(retained!.key.equals(old.keys(label)[0].key), label)
       }
-      for (const label of ["webhook", "reply", "carried"] as const) assert.lengthOf(alone.secrets.keys(label), 1)
-      const ends = yield* alone.sql<{ label: string }>`SELECT label FROM carried_keys WHERE ends_at IS NOT NULL
+      for (const label of ["webhook", "reply", "retained"] as const) assert.lengthOf(alone.secrets.keys(label), 1)
+      const ends = yield* alone.sql<{ label: string }>`SELECT label FROM retained_keys WHERE ends_at IS NOT NULL
         AND ends_at BETWEEN now() + interval '59 minutes' AND now() + interval '61 minutes' ORDER BY label`
       assert.deepStrictEqual(ends.map(({ label }) => label), ["jwt", "mail"])
-      yield* alone.sql`UPDATE carried_keys SET ends_at = now() WHERE ends_at IS NOT NULL`
+      yield* alone.sql`UPDATE retained_keys SET ends_at = now() WHERE ends_at IS NOT NULL`
       const later = yield* start(database, [2])
       assert.lengthOf(later.secrets.keys("jwt"), 1)
       assert.lengthOf(later.secrets.keys("pepper"), 2)
     }).pipe(Effect.scoped))
 
-  it.live("can be repeated with the next key: what was carried once is carried on", () =>
+  it.live("can be repeated with the next key: what was retained once stays", () =>
     Effect.gen(function*() {
       const database = yield* migratedDatabase
       const [first] = (yield* start(database, [1])).secrets.keys("pepper")
@@ -382,7 +382,7 @@ describe("the end of a rotation", () => {
       assert.strictEqual(yield* refusalOf(Effect.scoped(start(database, [2, 1]))), "none")
     }).pipe(Effect.scoped))
 
-  it.live("keeps a new key out whose id is that of a carried one", () =>
+  it.live("keeps a new key out whose id is that of a retained one", () =>
     Effect.gen(function*() {
       const database = yield* migratedDatabase
       yield* Effect.scoped(start(database, [1]))
