@@ -38,9 +38,18 @@ export const forward = (
       response.once("close", () =>
         resume(Effect.succeed({ _tag: "Answered", status: response.statusCode ?? 0, millis: millis() })))
     })
-    request.setTimeout(answerTimeoutMillis, () =>
-      request.destroy(new Error(`no answer in ${answerTimeoutMillis / 1000} s`)))
     request.on("error", (error: NodeJS.ErrnoException) =>
       resume(Effect.succeed({ _tag: "Unreachable", reason: error.code ?? error.message, millis: millis() })))
     request.end(body)
-  })
+  }).pipe(
+    // Not the socket's own timeout, which a receiver that sends a byte now and then never reaches.
+    Effect.timeoutOrElse({
+      duration: answerTimeoutMillis,
+      orElse: () =>
+        Effect.succeed<ForwardResult>({
+          _tag: "Unreachable",
+          reason: `no answer in ${answerTimeoutMillis / 1000} s`,
+          millis: answerTimeoutMillis
+        })
+    })
+  )

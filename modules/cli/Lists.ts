@@ -1,17 +1,14 @@
 /** Lists of the API as commands show them. */
-import { Option } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { Flag } from "effect/cli"
+import { pageLimits } from "../../schemas/Page.ts"
 import { answer, printable, say, table } from "./Output.ts"
-import { Effect, Schema } from "effect"
-
-/** Entries of a page, at most, as the API has it. */
-const maximumListed = 100
 
 /** `--limit` of every list. */
 export const limitFlag = Flag.Int("limit").pipe(
-  Flag.withSchema(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: maximumListed }))),
-  Flag.withDescription(`Entries at most, 1 to ${maximumListed}`),
-  Flag.withDefault(20)
+  Flag.withSchema(Schema.Int.check(Schema.isBetween(pageLimits))),
+  Flag.withDescription(`Entries at most, ${pageLimits.minimum} to ${pageLimits.maximum}`),
+  Flag.withDefault(pageLimits.default)
 )
 
 /** `--after` of every list: where the page before ended. */

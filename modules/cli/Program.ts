@@ -12,13 +12,14 @@ import { version } from "./Version.ts"
 const placeholder = ({ description, name }: CommandEntry): RunnableCommand =>
   Command.make(name, {}, () => Effect.void).pipe(Command.withDescription(description))
 
-const withValue = /^(?:-c|--config|--log-level|--completions)$/
+/** Flags for all commands that take a value. */
+const flagsWithValue = /^(?:-c|--config|--log-level|--completions)$/
 
 /** The first word that is neither a flag nor the value of one. Pure. */
 export const commandNameIn = (words: ReadonlyArray<string>): string | undefined => {
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!
-    if (withValue.test(word)) at++
+    if (flagsWithValue.test(word)) at++
     else if (!word.startsWith("-")) return word
   }
   return undefined

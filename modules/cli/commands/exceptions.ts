@@ -1,12 +1,11 @@
 /** `tillwire exceptions`: money that came otherwise than an invoice expects, and the decision about it. */
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { ExceptionAction } from "../../../schemas/Exception.ts"
 import { call, connect } from "../Connection.ts"
 import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, facts } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
-
-const actions = ["accept", "refund", "credit", "assign", "ignore"] as const
 
 const list = Command.make("list", {
   status: Flag.Literals("status", ["open", "resolved"]).pipe(
@@ -39,7 +38,9 @@ const list = Command.make("list", {
 
 const resolve = Command.make("resolve", {
   id: Argument.String("id").pipe(Argument.withDescription("Id of the exception")),
-  action: Argument.Literals("action", actions).pipe(Argument.withDescription("One of the actions that it allows")),
+  action: Argument.Literals("action", ExceptionAction.literals).pipe(
+    Argument.withDescription("One of the actions that it allows")
+  ),
   note: Flag.String("note").pipe(Flag.withDescription("Why, for people"), Flag.optional),
   invoice: Flag.String("invoice").pipe(Flag.withDescription("For assign: the invoice it counts for"), Flag.optional)
 }, ({ action, id, invoice, note }) =>

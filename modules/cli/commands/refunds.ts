@@ -1,35 +1,17 @@
 /** `tillwire refunds`: money that goes back, listed and asked for. It is paid once a person approved it. */
 import { Effect } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { FeeBearer, RefundAmountMode, RefundReason, RefundStatus } from "../../../schemas/Refund.ts"
 import { call, connect } from "../Connection.ts"
 import { afterFlag, answerList, limitFlag, optionalField, pageQuery } from "../Lists.ts"
 import { answer, facts } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
 
-const statuses = [
-  "awaiting_destination",
-  "pending_approval",
-  "processing",
-  "succeeded",
-  "failed",
-  "canceled",
-  "expired"
-] as const
-
-const reasons = [
-  "requested_by_customer",
-  "overpayment",
-  "late_payment",
-  "underpayment",
-  "wrong_token",
-  "order_cancelled",
-  "order_failed",
-  "duplicate",
-  "other"
-] as const
-
 const list = Command.make("list", {
-  status: Flag.Literals("status", statuses).pipe(Flag.withDescription("Only in this state"), Flag.optional),
+  status: Flag.Literals("status", RefundStatus.literals).pipe(
+    Flag.withDescription("Only in this state"),
+    Flag.optional
+  ),
   invoice: Flag.String("invoice").pipe(Flag.withDescription("Only of this invoice"), Flag.optional),
   limit: limitFlag,
   after: afterFlag
@@ -55,7 +37,7 @@ const list = Command.make("list", {
 
 const create = Command.make("create", {
   invoice: Argument.String("invoice").pipe(Argument.withDescription("Id of the invoice")),
-  mode: Flag.Literals("mode", ["full", "remaining", "overpaid", "custom"]).pipe(
+  mode: Flag.Literals("mode", RefundAmountMode.literals).pipe(
     Flag.withDescription("All that was received, what is left of it, what is too much, or --token-amount"),
     Flag.withDefault("full" as const)
   ),
@@ -63,11 +45,11 @@ const create = Command.make("create", {
     Flag.withDescription("For --mode custom: whole tokens, such as 1.5"),
     Flag.optional
   ),
-  feeBearer: Flag.Literals("fee-bearer", ["merchant", "payor"]).pipe(
+  feeBearer: Flag.Literals("fee-bearer", FeeBearer.literals).pipe(
     Flag.withDescription("Who pays the network's fee"),
     Flag.withDefault("merchant" as const)
   ),
-  reason: Flag.Literals("reason", reasons).pipe(
+  reason: Flag.Literals("reason", RefundReason.literals).pipe(
     Flag.withDescription("Why"),
     Flag.withDefault("requested_by_customer" as const)
   ),

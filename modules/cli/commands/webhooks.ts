@@ -1,6 +1,7 @@
 /** `tillwire webhooks`: endpoints, what was sent to them, and what has to be sent again. */
 import { Clock, Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { DeliveryStatus } from "../../../schemas/Webhook.ts"
 import { call, connect, type Connection } from "../Connection.ts"
 import { sinceForms, sinceSeconds } from "../Duration.ts"
 import { wrongUse } from "../Failure.ts"
@@ -24,11 +25,12 @@ const list = Command.make("list", { limit: limitFlag, after: afterFlag }, (page)
     })
   })).pipe(Command.withDescription("List webhook endpoints, newest first"))
 
-const deliveryStatuses = ["pending", "delivering", "succeeded", "retrying", "failed", "canceled"] as const
-
 const deliveries = Command.make("deliveries", {
   endpoint,
-  status: Flag.Literals("status", deliveryStatuses).pipe(Flag.withDescription("Only in this state"), Flag.optional),
+  status: Flag.Literals("status", DeliveryStatus.literals).pipe(
+    Flag.withDescription("Only in this state"),
+    Flag.optional
+  ),
   event: Flag.String("event").pipe(Flag.withDescription("Only of this event"), Flag.optional),
   limit: limitFlag,
   after: afterFlag
