@@ -6,12 +6,14 @@ import { createServer, type Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { answerTimeoutMillis, forward } from "../../../modules/cli/Forward.ts"
 
-/** A receiver that begins its answer and never ends it; `onBegin` runs when it has begun. */
+/** A receiver that sends its answer byte by byte and never ends it; `onBegin` runs when it has begun. */
 const endlessReceiver = (onBegin: () => void) =>
   Effect.acquireRelease(
     Effect.callback<Server>((resume) => {
       const server = createServer((_, response) => {
         response.writeHead(200)
+        const drip = setInterval(() => response.write("a"), 50)
+        response.once("close", () => clearInterval(drip))
         response.write("a")
         onBegin()
       })
