@@ -236,7 +236,7 @@ export const sharedLayer = (
   Layer.unwrap(Effect.gen(function*() {
     const { directory } = yield* findSocketPaths(yield* locate(dataDirectory))
     return Layer.merge(
-      pool({ host: directory, username: role, database: role }, directory, options.maxConnections),
+      pool({ host: directory, username: role, database: role }, directory, { maxConnections: options.maxConnections }),
       // Without the first process this one ends, whatever its database does.
       Layer.succeed(StoreGuard, { awaitLoss: Effect.never })
     )
@@ -256,6 +256,6 @@ export const layer = (
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> =>
   Layer.unwrap(Effect.map(openStore(options, dataDirectory, environments), ({ guard, sockets }) =>
     Layer.merge(
-      pool({ host: sockets, username: role, database: role }, sockets, options.maxConnections),
+      pool({ host: sockets, username: role, database: role }, sockets, { maxConnections: options.maxConnections }),
       Layer.succeed(StoreGuard, guard)
     )))

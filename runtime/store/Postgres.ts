@@ -3,7 +3,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import { planSettings } from "./IndexPlans.ts"
+import { checkSessions, sessionSettings } from "./Sessions.ts"
 import { databaseMessage, sqlStateOf, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
@@ -32,8 +32,8 @@ export const maxConnectionsOption = (maximum: number) =>
 export const PostgresOptions = Schema.Struct({
   /**
    * `postgresql://user:password@host:5432/database?sslmode=require`. TLS certificates are always verified; trust a
-   * private authority by `NODE_EXTRA_CA_CERTS`. Not through a pooler in transaction or statement mode: `LISTEN` and
-   * session settings do not survive one.
+   * private authority by `NODE_EXTRA_CA_CERTS`. Through a pooler only where each connection keeps its session, as with
+   * pgbouncer's `pool_mode = session`: the start is refused otherwise.
    */
   url: Schema.RedactedFromValue(
     Schema.String.check(
@@ -41,21 +41,17 @@ export const PostgresOptions = Schema.Struct({
     )
   ),
   /** Size of the pool, 2 to 200. Default 10. */
-  maxConnections: maxConnectionsOption(maximumConnections)
+  maxConnections: maxConnectionsOption(maximumConnections),
+  /**
+   * Who gives each session its settings. `connection`: the service, as it connects. `role`: the role of the URL has
+   * them in the database, for poolers that refuse settings of a connection; the start names the statements. Default
+   * `connection`.
+   */
+  sessionSettings: Schema.Literals(["connection", "role"]).pipe(
+    Schema.withDecodingDefaultKey(Effect.succeed("connection" as const))
+  )
 })
 export type PostgresOptions = typeof PostgresOptions.Type
-
-/**
- * Session settings every connection starts with. A statement longer than 30 s or a transaction idle for 10 s is a fault
- * that would hold locks, so the server ends it. Isolation and time zone are fixed because the SQL above relies on them.
- */
-export const sessionSettings = {
-  statement_timeout: "30s",
-  idle_in_transaction_session_timeout: "10s",
-  default_transaction_isolation: "read committed",
-  TimeZone: "UTC",
-  ...planSettings
-} as const
 
 /** Where a server is: by URL, or (`host` a directory) by its unix socket. */
 export type Address = Pick<PgClient.PgClientConfig, "url" | "host" | "username" | "database">
@@ -82,6 +78,12 @@ export const explainConnection = (error: SqlError.SqlError, where: string): Stor
         `PostgreSQL at ${where} has no free connection: ${message}.`,
         "Raise its max_connections, or lower store.options.maxConnections."
       )
+    case "08P01":
+      return fail(
+        `The pooler at ${where} refuses the settings of a session: ${message}.`,
+        `Set "sessionSettings": "role" in store.options; the next start says what the role needs. Do not let the pooler `
+          + "ignore them: statements would lose their limit of time and their plans."
+      )
     default:
       return fail(
         `PostgreSQL at ${where} cannot be reached: ${message}.`,
@@ -90,11 +92,15 @@ export const explainConnection = (error: SqlError.SqlError, where: string): Stor
   }
 }
 
-/** A pool of the sessions described above. Opens no connection until one is needed. `where` names it in errors. */
+export type PoolOptions =
+  & Pick<PostgresOptions, "maxConnections">
+  & Partial<Pick<PostgresOptions, "sessionSettings">>
+
+/** A pool of sessions with {@link sessionSettings}. Opens no connection until one is needed. `where` names it in errors. */
 export const pool = (
   address: Address,
   where: string,
-  maxConnections: number
+  { maxConnections, sessionSettings: source = "connection" }: PoolOptions
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, StoreError> =>
   PgClient.layerFrom(
     PgClient.make({
@@ -103,7 +109,7 @@ export const pool = (
       connectTimeout,
       keepAlive,
       applicationName: "tillwire",
-      startupParameters: sessionSettings
+      ...(source === "connection" ? { startupParameters: sessionSettings } : {})
     }).pipe(Effect.mapError((error) => explainConnection(error, where)))
   )
 
@@ -154,6 +160,9 @@ const checkServer = (where: string) =>
     )
     const fault = facts === undefined ? undefined : objection(facts)
     if (fault !== undefined) return yield* new StoreError(fault)
+    yield* checkSessions(where).pipe(
+      Effect.catchTag("SqlError", (error) => Effect.fail(explainConnection(error, where)))
+    )
     if (facts?.durable === false) {
       yield* Effect.logWarning(
         "this PostgreSQL runs with fsync or synchronous_commit off: its crash loses acknowledged payments"
@@ -167,13 +176,13 @@ export const locationOf = (url: Redacted.Redacted<string>): string => {
   return parsed === null ? "store.options.url" : `${decodeURIComponent(parsed.host)}${parsed.pathname}`
 }
 
-/** A pool on the server behind `url`, checked once: version, encoding, and that it takes writes. */
+/** A pool on the server behind `url`, checked once: version, encoding, that it takes writes, and its sessions. */
 export const layer = (
   options: PostgresOptions
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
   const where = locationOf(options.url)
   return Layer.effectDiscard(checkServer(where)).pipe(
-    Layer.provideMerge(pool({ url: options.url }, where, options.maxConnections)),
+    Layer.provideMerge(pool({ url: options.url }, where, options)),
     Layer.merge(Layer.succeed(StoreGuard, { awaitLoss: Effect.never }))
   )
 }

@@ -9,7 +9,7 @@ import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import { inject } from "vitest"
-import { sessionSettings } from "../../runtime/store/Postgres.ts"
+import { sessionSettings } from "../../runtime/store/Sessions.ts"
 
 /** The run's server; `host` is a directory when it listens on a unix socket only. */
 export interface TestServer {

@@ -3,6 +3,7 @@ import { Clock, Effect, Logger } from "effect"
 import { SqlClient } from "effect/sql"
 import type { LoadedConfig, SelectedStore } from "../../../runtime/Config.ts"
 import { explainConnection, locationOf, objection, pool } from "../../../runtime/store/Postgres.ts"
+import { checkSessions } from "../../../runtime/store/Sessions.ts"
 import { fail, type Finding, ok, skewFailSeconds, skewWarnSeconds, warn } from "./Findings.ts"
 
 const check = "database"
@@ -82,10 +83,11 @@ const examinePostgres = Effect.fnUntraced(function*({ options }: Extract<Selecte
     const before = yield* Clock.currentTimeMillis
     const facts = yield* readFacts
     const after = yield* Clock.currentTimeMillis
+    if (objection(facts) === undefined) yield* checkSessions(where)
     return judgeDatabase(where, facts, options.maxConnections, (facts.now_millis - (before + after) / 2) / 1000)
   }).pipe(
     Effect.catchTag("SqlError", (error) => Effect.fail(explainConnection(error, where))),
-    Effect.provide(pool({ url: options.url }, where, 1)),
+    Effect.provide(pool({ url: options.url }, where, { ...options, maxConnections: 2 })),
     Effect.catchTag("StoreError", ({ hint, what }) => Effect.succeed([fail(check, what, hint)]))
   )
 })

@@ -8,7 +8,12 @@ import { emptyDatabase, freshDatabase } from "../../support/Database.ts"
 import type { TestDatabase } from "../../support/Database.ts"
 
 const open = (database: Pick<TestDatabase, "url">) =>
-  storeLayer("postgres", { url: Redacted.make(database.url), maxConnections: 4 }, "/unused", ["devnet"])
+  storeLayer(
+    "postgres",
+    { url: Redacted.make(database.url), maxConnections: 4, sessionSettings: "connection" },
+    "/unused",
+    ["devnet"]
+  )
 
 storeSuite("postgres", Layer.unwrap(Effect.map(emptyDatabase, open)))
 

@@ -1,0 +1,144 @@
+/**
+ * Goal: a pooler before the database is either sound or refused at the start, with a sentence that says what to do.
+ * Method: the real pgbouncer, in each of its modes, in front of the real PostgreSQL.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
+import { type ChildProcess, spawn, spawnSync } from "node:child_process"
+import { chmodSync, writeFileSync } from "node:fs"
+import { connect as connectSocket } from "node:net"
+import { join } from "node:path"
+import type { StoreError } from "../../runtime/store/StoreError.ts"
+import { sessionSettings } from "../../runtime/store/Sessions.ts"
+import { storeLayer, type StoreOptions } from "../../runtime/Store.ts"
+import { connect, migratedDatabase, type TestDatabase } from "../support/Database.ts"
+import { freePort } from "../support/Ports.ts"
+import { configOf, startService, temporaryDirectory, until } from "../support/Service.ts"
+
+const isInstalled = spawnSync("pgbouncer", ["--version"]).error === undefined
+
+/** The account `nobody`: pgbouncer does not run as root. */
+const nobody = { uid: 65_534, gid: 65_534 }
+
+interface Pooler {
+  /** `session`, `transaction` or `statement`. */
+  readonly mode: string
+  /** Settings of a connection that it drops without a word. */
+  readonly ignored?: ReadonlyArray<string>
+}
+
+/** The URL of a database behind a pooler of its own, which ends with the scope. */
+const poolerUrl = Effect.fnUntraced(function*(database: TestDatabase, { ignored = [], mode }: Pooler) {
+  const port = yield* freePort
+  const folder = yield* temporaryDirectory
+  chmodSync(folder, 0o755)
+  const users = join(folder, "users.txt")
+  writeFileSync(users, `"${database.username}" "${database.password ?? ""}"\n`)
+  const file = join(folder, "pgbouncer.ini")
+  writeFileSync(
+    file,
+    `[databases]
+* = host=${database.host} port=${database.port} user=${database.username}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+auth_file = ${users}
+pool_mode = ${mode}
+default_pool_size = 40
+ignore_startup_parameters = ${["extra_float_digits", ...ignored].join(",")}
+`
+  )
+  yield* Effect.acquireRelease(
+    Effect.sync((): ChildProcess =>
+      spawn("pgbouncer", [file], { stdio: "ignore", ...(process.getuid?.() === 0 ? nobody : {}) })
+    ),
+    (child) => Effect.sync(() => child.kill("SIGKILL"))
+  )
+  yield* until(
+    "the pooler answers",
+    Effect.callback<boolean>((resume) => {
+      const socket = connectSocket(port, "127.0.0.1")
+      socket.once("connect", () => {
+        socket.destroy()
+        resume(Effect.succeed(true))
+      })
+      socket.once("error", () => resume(Effect.succeed(false)))
+    }),
+    (answers) => answers
+  )
+  return `postgresql://${database.username}@127.0.0.1:${port}/${database.database}`
+})
+
+type Source = StoreOptions["postgres"]["sessionSettings"]
+
+const openStore = (url: string, source: Source) =>
+  Effect.provide(
+    SqlClient.SqlClient,
+    storeLayer("postgres", { url: Redacted.make(url), maxConnections: 4, sessionSettings: source }, "/unused", []),
+    { local: true }
+  )
+
+const refusal = (url: string, source: Source): Effect.Effect<StoreError> =>
+  Effect.orDie(Effect.flip(openStore(url, source)))
+
+/** Runs the statements that a refusal names, as the operator would. */
+const runHint = (database: TestDatabase, hint: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => Effect.forEach(hint.match(/ALTER ROLE [^;]+;/g) ?? [], (statement) => sql.unsafe(statement))
+  ).pipe(
+    Effect.provide(connect(database), { local: true }),
+    Effect.orDie
+  )
+
+const behindPooler = describe.skipIf(!isInstalled)
+
+behindPooler("a store behind pgbouncer", () => {
+  it.live("says how the role gets the settings that the pooler refuses, and serves a merchant once it has them", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const url = yield* poolerUrl(database, { mode: "session" })
+      const refused = yield* refusal(url, "connection")
+      assert.include(refused.what, "refuses the settings of a session")
+      assert.include(refused.hint, "\"sessionSettings\": \"role\"")
+
+      const lacking = yield* refusal(url, "role")
+      assert.include(lacking.what, "statement_timeout is '0', not '30s'")
+      assert.lengthOf(yield* runHint(database, lacking.hint), Object.keys(sessionSettings).length)
+
+      // Sessions that the pooler opened before do not have them: another pooler has none of those.
+      const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
+      const options = { url: yield* poolerUrl(database, { mode: "session" }), sessionSettings: "role" }
+      const service = yield* startService({
+        directory: yield* temporaryDirectory,
+        config: { ...config, store: { use: "postgres", options } }
+      })
+      const { merchant_key: key } = yield* service.keys
+      const created = yield* service.call("/api/v1/invoices", {
+        headers: { "x-api-key": key, "idempotency-key": "behind-a-pooler" },
+        body: { amount_usd: 5 }
+      })
+      assert.strictEqual(created.status, 200, created.text)
+    }).pipe(Effect.scoped))
+
+  it.live("is refused where settings are dropped without a word", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const ignored = Object.keys(sessionSettings).map((name) => name.toLowerCase())
+      const url = yield* poolerUrl(database, { mode: "session", ignored })
+      assert.include((yield* refusal(url, "connection")).what, "statement_timeout is '0', not '30s'")
+    }).pipe(Effect.scoped))
+
+  it.live("is refused where a connection has the sessions of several", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const direct = yield* refusal(yield* poolerUrl(database, { mode: "session" }), "role")
+      yield* runHint(database, direct.hint)
+      const refused = yield* refusal(yield* poolerUrl(database, { mode: "transaction" }), "role")
+      assert.include(refused.what, "the sessions of several")
+      assert.include(refused.hint, "pool_mode = session")
+    }).pipe(Effect.scoped))
+})
