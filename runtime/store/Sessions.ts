@@ -101,7 +101,8 @@ export const checkSessions = (
         what: `Sessions at ${where} lack settings: ${
           wrong.map(({ actual, name, wanted }) => `${name} is '${actual}', not '${wanted}'`).join(", ")
         }.`,
-        hint: `Run ${roleStatements(role, database, settings)} Then end the pooler's sessions (pgbouncer: RECONNECT), and `
+        hint:
+          `Run ${roleStatements(role, database, settings)} Then end the pooler's sessions (pgbouncer: RECONNECT), and `
           + "start again."
       })
     }

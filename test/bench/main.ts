@@ -5,7 +5,7 @@
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
  * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, traces, signin,
- * quotes, page, commerce, crash, delivery, chaos, flood, histories; none means all.
+ * quotes, page, commerce, crash, delivery, failover, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -28,6 +28,7 @@ import { delivery } from "./delivery.ts"
 import { eventList } from "./eventList.ts"
 import { events } from "./events.ts"
 import { expiry } from "./expiry.ts"
+import { failover } from "./failover.ts"
 import { flood } from "./flood.ts"
 import { histories, historyFamilies } from "./histories.ts"
 import { http } from "./http.ts"
@@ -75,6 +76,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   commerce,
   crash,
   delivery,
+  failover,
   chaos,
   flood,
   histories

@@ -322,7 +322,8 @@ export const checkCommits = Effect.fnUntraced(function*(
   return { events, payments: rows.size }
 })
 
-const judge = Effect.fnUntraced(function*(run: CrashRunOptions, service: Service, clients: Clients) {
+/** What a run broke, after its last fault: waits until all that was asked for is counted and delivered. */
+export const judge = Effect.fnUntraced(function*(run: CrashRunOptions, service: Service, clients: Clients) {
   const { asked, faults } = clients
   const { events, payments } = yield* checkCommits(clients, { ...run, service })
   const wanted = new Set(events.map(({ id }) => id))
