@@ -1494,6 +1494,24 @@ CREATE INDEX settlements_open ON public.settlements USING btree (environment, st
 
 CREATE INDEX settlements_open_by_driver ON public.settlements USING btree (environment, driver) WHERE open;
 
+-- modules/sinks
+
+CREATE TABLE event_sink_positions (
+  sink text NOT NULL,
+  merchant_id integer NOT NULL,
+  version bigint NOT NULL,
+  ms bigint NOT NULL,
+  seq bigint NOT NULL,
+  CONSTRAINT event_sink_positions_pkey PRIMARY KEY (sink, merchant_id)
+);
+
+CREATE TABLE event_sinks (
+  sink text NOT NULL,
+  version bigint NOT NULL,
+  from_ms bigint NOT NULL,
+  CONSTRAINT event_sinks_pkey PRIMARY KEY (sink)
+);
+
 -- modules/storefront
 
 CREATE TABLE carts (

@@ -152,6 +152,7 @@ export const ruleNames = [
   "customers",
   "reconciliation",
   "mail",
+  "sinks",
   "operations",
   "operator-api",
   "rpc"
@@ -204,6 +205,7 @@ export const ruleAbouts: Readonly<Record<RuleName, string>> = {
   team: "The people of a merchant: invitations, ways to sign in, sessions.",
   ledger: "The books: accounts, what is booked when, balances, balance transactions.",
   reconciliation: "Chain, books and events side by side, causes of differences, closed months.",
+  sinks: "Every event also in files or a stream of your own: what is promised, and how it is set up.",
   mail: "What is sent by e-mail, how often it is tried, and what is kept of it.",
   operations: "Health, metrics, ports, retention, several instances.",
   "operator-api":

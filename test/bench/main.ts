@@ -4,7 +4,7 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sockets, start, tokens, traces, signin,
+ * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sinks, sockets, start, tokens, traces, signin,
  * quotes, page, commerce, crash, delivery, failover, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
@@ -42,6 +42,7 @@ import { signin } from "./signin.ts"
 import { processes } from "./processes.ts"
 import { quotes } from "./quotes.ts"
 import { reconciliation } from "./reconciliation.ts"
+import { sinks } from "./sinks.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
 import { tokens } from "./tokens.ts"
@@ -66,6 +67,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   dashboard,
   processes,
   isolation,
+  sinks,
   sockets,
   start,
   tokens,

@@ -36,7 +36,7 @@ const moneyModules: ReadonlyArray<string> = [
 ]
 
 /** What tells people beside the API. */
-const messageModules: ReadonlyArray<string> = ["mail", "notices"]
+const messageModules: ReadonlyArray<string> = ["mail", "notices", "sinks"]
 
 /** Ways for payors to begin a payment themselves. */
 const payorModules: ReadonlyArray<string> = ["links"]

@@ -1,0 +1,210 @@
+/**
+ * A stream of NATS JetStream (docs.nats.io). Each event is a message of the subject
+ * `<subject>.<environment>.<merchant id>.<type>` with the event's key as its `Nats-Msg-Id`, so that the stream drops one
+ * that comes again within its `duplicate_window`. The library is loaded at the first event.
+ */
+import type { NatsConnection } from "@nats-io/transport-node"
+import { Effect, FileSystem, Layer, Redacted, Schema, Scope } from "effect"
+import { isAbsolute } from "node:path"
+import { ConfigInvalid } from "../../../runtime/Config.ts"
+import * as Plugin from "../../../runtime/Plugin.ts"
+import { EventSinks, type SinkEvent, SinkUnavailable } from "../plugin.ts"
+
+const name = "sinks/nats"
+
+/** Messages that wait for the stream's answer at once. */
+const concurrency = 256
+
+/** Merchants whose events are sent at once, those of each one by one, while it is not known what the stream has. */
+const merchantConcurrency = 32
+
+/** Milliseconds for a connection, and for the stream's answer to a message. */
+const connectTimeoutMillis = 5_000
+const answerTimeoutMillis = 10_000
+
+const filePath = Schema.String.check(Schema.makeFilter(isAbsolute, { expected: "an absolute path" }))
+
+const Options = Schema.Struct({
+  /** `nats://host:4222` or `tls://host:4222` of one cluster, 1 to 16. */
+  servers: Schema.NonEmptyArray(
+    Schema.String.check(Schema.isPattern(/^(?:nats|tls):\/\/[A-Za-z0-9.:[\]-]{1,253}$/, {
+      message: "Expected nats://host:4222 or tls://host:4222, without a password"
+    }))
+  ).check(Schema.isMaxLength(16)),
+  /** The stream that takes the subject, which an operator makes. A message that another stream would take is refused. */
+  stream: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]{1,32}$/)),
+  /** What subjects begin with. Default `tillwire.events`. */
+  subject: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){0,3}$/))),
+  /** One of: nothing, `user` with `password`, `token`, or the file that `nsc` makes for a user. */
+  user: Schema.optionalKey(Schema.NonEmptyString),
+  password: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
+  token: Schema.optionalKey(Schema.RedactedFromValue(Schema.NonEmptyString)),
+  credentialsFile: Schema.optionalKey(filePath),
+  /** Certificates (PEM) of an authority of your own; absent: those that Node knows. */
+  caFile: Schema.optionalKey(filePath),
+  /** Begin at the oldest event that is stored, or at those of the first start. Default `start`. */
+  from: Schema.optionalKey(Schema.Literals(["start", "now"]))
+}).check(
+  Schema.makeFilter(({ password, user }: { readonly password?: unknown; readonly user?: string }) =>
+    (user === undefined) === (password === undefined) || "user and password go together: set both or none"
+  ),
+  Schema.makeFilter((
+    options: { readonly user?: unknown; readonly token?: unknown; readonly credentialsFile?: unknown }
+  ) =>
+    [options.user, options.token, options.credentialsFile].filter((one) => one !== undefined).length <= 1 ||
+    "user, token and credentialsFile are three ways to sign in: set one of them"
+  )
+)
+export type NatsOptions = typeof Options.Type
+
+/** What the stream answers to a message that it does not store. Source: docs.nats.io, JetStream wire API, `PubAck`. */
+const Refusal = Schema.fromJsonString(Schema.Struct({
+  error: Schema.Struct({ code: Schema.Int, description: Schema.String })
+}))
+
+/** An answer that says where the message is stored. It is told from others without parsing, for each event. */
+const isStored = (answer: string): boolean => /^\{"stream":"[^"]{1,255}",\s?"seq":\d/.test(answer)
+
+const library = Effect.tryPromise({
+  try: () => import("@nats-io/transport-node"),
+  catch: (cause) => new SinkUnavailable({ reason: `the library of NATS did not load: ${String(cause)}` })
+})
+type Library = Effect.Success<typeof library>
+
+/** What the files of the options hold. */
+export interface NatsFiles {
+  readonly credentials?: Uint8Array
+  readonly ca?: string
+}
+
+/** A connection that is not made again when it breaks: what it had not sent must not come late. */
+const open = ({ password, servers, token, user }: NatsOptions, { ca, credentials }: NatsFiles) =>
+  Effect.flatMap(library, (nats) =>
+    Effect.tryPromise({
+      try: () =>
+        nats.connect({
+          servers: [...servers],
+          name: "tillwire",
+          reconnect: false,
+          timeout: connectTimeoutMillis,
+          ...(user === undefined || password === undefined ? {} : { user, pass: Redacted.value(password) }),
+          ...(token === undefined ? {} : { token: Redacted.value(token) }),
+          ...(credentials === undefined ? {} : { authenticator: nats.credsAuthenticator(credentials) }),
+          ...(ca === undefined ? {} : { tls: { ca } })
+        }),
+      catch: (cause) => new SinkUnavailable({ reason: `no connection to ${servers.join(", ")}: ${reasonOf(cause)}` })
+    }).pipe(Effect.map((connection) => ({ connection, nats }))))
+
+interface Opened {
+  readonly connection: NatsConnection
+  readonly nats: Library
+}
+
+const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
+
+/** Sends one message; `previous`: the key of the message that must be the stream's last one. */
+const publish = (
+  { connection, nats }: Opened,
+  { stream, subject = "tillwire.events" }: NatsOptions,
+  { environment, key, merchantId, text, type }: SinkEvent,
+  previous: string | undefined
+): Effect.Effect<void, SinkUnavailable> =>
+  Effect.tryPromise({
+    try: () => {
+      const headers = nats.headers()
+      headers.set("Nats-Msg-Id", key)
+      headers.set("Nats-Expected-Stream", stream)
+      if (previous !== undefined) headers.set("Nats-Expected-Last-Msg-Id", previous)
+      return connection.request(`${subject}.${environment}.${merchantId}.${type}`, text, {
+        headers,
+        timeout: answerTimeoutMillis
+      })
+    },
+    catch: (cause) =>
+      new SinkUnavailable({
+        reason: `${key} was not answered: ${reasonOf(cause)}. Is there a stream ${stream} that takes ${subject}.>?`
+      })
+  }).pipe(
+    Effect.flatMap((message) => {
+      const answer = message.string()
+      return isStored(answer) ? Effect.void : refusal(key, answer)
+    })
+  )
+
+/** Why the stream did not store an event. */
+const refusal = (key: string, answer: string): Effect.Effect<never, SinkUnavailable> =>
+  Schema.decodeUnknownEffect(Refusal)(answer).pipe(
+    Effect.mapError(() => new SinkUnavailable({ reason: `${key} was answered by something that is no stream` })),
+    Effect.flatMap(({ error: { code, description } }) =>
+      Effect.fail(new SinkUnavailable({ reason: `the stream refused ${key}: ${description} (${code})` }))
+    )
+  )
+
+/**
+ * All at once, each only behind the one before it: where one is lost, those that follow are refused, so that the order
+ * holds. For events that the stream has never been sent.
+ */
+const publishNew = (opened: Opened, options: NatsOptions, events: ReadonlyArray<SinkEvent>) =>
+  Effect.forEach(events, (event, place) => publish(opened, options, event, events[place - 1]?.key), {
+    concurrency,
+    discard: true
+  })
+
+/** Those of a merchant one by one, each when the one before it is stored: the stream may have some of them. */
+const publishAgain = (opened: Opened, options: NatsOptions, events: ReadonlyArray<SinkEvent>) =>
+  Effect.forEach(
+    Map.groupBy(events, ({ merchantId }) => merchantId).values(),
+    (ofMerchant) =>
+      Effect.forEach(ofMerchant, (event) => publish(opened, options, event, undefined), { discard: true }),
+    { concurrency: merchantConcurrency, discard: true }
+  )
+
+/** Stores by one connection, which is closed after a failure and with the scope. */
+export const makeStore = (
+  options: NatsOptions,
+  files: NatsFiles
+): Effect.Effect<(events: ReadonlyArray<SinkEvent>) => Effect.Effect<void, SinkUnavailable>, never, Scope.Scope> =>
+  Effect.gen(function*() {
+    let opened: Opened | undefined
+    let mayHaveSome = true
+    // Not waited for: the library may wait for a server that is gone. Nothing is sent by it from then on.
+    const close = Effect.sync(() => {
+      opened?.connection.close().catch(() => undefined)
+      opened = undefined
+      mayHaveSome = true
+    })
+    yield* Effect.addFinalizer(() => close)
+    return (events) =>
+      Effect.gen(function*() {
+        if (opened?.connection.isClosed() === true) yield* close
+        opened ??= yield* open(options, files)
+        yield* (mayHaveSome ? publishAgain : publishNew)(opened, options, events)
+        mayHaveSome = false
+      }).pipe(Effect.onError(() => close))
+  })
+
+const readFile = (path: string) =>
+  Effect.flatMap(FileSystem.FileSystem, (fs) => fs.readFile(path)).pipe(
+    Effect.mapError(() =>
+      new ConfigInvalid({
+        report: `${path}: it is not there, or may not be read: let the account of the service read it`,
+        count: 1
+      })
+    )
+  )
+
+export const plugin = Plugin.make({
+  name,
+  slot: "modules",
+  options: Options,
+  needs: { sinks: EventSinks },
+  layer: (options) =>
+    Layer.effectDiscard(Effect.gen(function*() {
+      const { caFile, credentialsFile, from = "start" } = options
+      const files: NatsFiles = {
+        ...(credentialsFile === undefined ? {} : { credentials: yield* readFile(credentialsFile) }),
+        ...(caFile === undefined ? {} : { ca: Buffer.from(yield* readFile(caFile)).toString("utf8") })
+      }
+      yield* (yield* EventSinks).register({ name, from, store: yield* makeStore(options, files) })
+    }))
+})

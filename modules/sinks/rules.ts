@@ -1,0 +1,80 @@
+/** What a round of a sink does with what was read: pure. */
+import { eventText, isOptIn } from "../../schemas/Event.ts"
+import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
+import type { Finding } from "../../runtime/telemetry/HealthReport.ts"
+import type { CommittedEvent } from "../../runtime/Commit.ts"
+import type { SinkEvent } from "./service/EventSink.ts"
+
+/** Merchants of one round, at most. */
+export const roundMerchants = 50
+
+/** Events of one merchant that one round reads, at most. */
+export const merchantEvents = 1_000
+
+/** Events of one round after which no other merchant is read: about 10 MB of text. */
+export const roundEvents = 4_000
+
+/** Milliseconds before a store that failed is tried again: the first pause, and the longest. */
+const firstPauseMillis = 500
+const longestPauseMillis = 30_000
+
+/** The pause after so many failures in a row. */
+export const pauseAfter = (failures: number): number =>
+  Math.min(longestPauseMillis, firstPauseMillis * 2 ** Math.min(failures - 1, 16))
+
+/** How far a sink is with a merchant. */
+export interface SinkPosition {
+  readonly merchantId: number
+  /** Of the row; 0: there is none yet. */
+  readonly version: number
+  readonly position: EventPosition
+  /** Events of the merchant up to here are deleted. */
+  readonly pruned: EventPosition
+}
+
+/** Whether events were deleted that the sink has not had. One that is new to the merchant misses nothing. */
+export const hasMissed = ({ position, pruned, version }: SinkPosition): boolean =>
+  version > 0 && compareEventPositions(pruned, position) > 0
+
+/**
+ * What sinks are given: all but the types that come only to those who name them
+ * (modules/docs/reference/events.md#opt-in-types). The text is that of webhooks.
+ */
+export const sinkEventsOf = (events: ReadonlyArray<CommittedEvent>): ReadonlyArray<SinkEvent> =>
+  events.filter(({ type }) => !isOptIn(type)).map((event) => ({
+    // The ids of two merchants' events may be the same.
+    key: `${event.merchantId}/${event.id}`,
+    merchantId: event.merchantId,
+    environment: event.environment,
+    type: event.type,
+    text: eventText(event, event.pendingWebhooks)
+  }))
+
+/** What a round read of one merchant. */
+export interface MerchantReading {
+  readonly at: SinkPosition
+  readonly events: ReadonlyArray<CommittedEvent>
+}
+
+/** Merchants whose turn did not come in the round, or who may have more than it read. */
+export const merchantsWithMore = (
+  positions: ReadonlyArray<SinkPosition>,
+  readings: ReadonlyArray<MerchantReading>
+): ReadonlyArray<number> => {
+  const isDone = new Set(
+    readings.filter(({ events }) => events.length < merchantEvents).map(({ at }) => at.merchantId)
+  )
+  return positions.map(({ merchantId }) => merchantId).filter((id) => !isDone.has(id))
+}
+
+/** Milliseconds for which a sink may store nothing of what waits before health degrades. */
+export const staleMillis = 60_000
+
+/** What health says of a sink that has stored nothing for so long while events wait. */
+export const sinkFindings = (sink: string, waitingMillis: number): ReadonlyArray<Finding> =>
+  waitingMillis <= staleMillis ? [] : [{
+    effect: "degraded",
+    message:
+      `Events wait for "${sink}", which has stored none for ${Math.round(waitingMillis / 1_000)} s: the log says `
+      + "why. None is lost while they are kept."
+  }]
