@@ -4,9 +4,20 @@ import type { HttpClient } from "effect/http"
 import type { WalletRef } from "../../../runtime/Chains.ts"
 import type { SelectedPlugin } from "../../../runtime/Config.ts"
 import { NodeProof } from "../../../runtime/nodes/Endpoints.ts"
-import { firstAddresses } from "../../wallets/rules.ts"
 import { type Finding, ok } from "./Findings.ts"
 import { driversOf, nodeListOf } from "./NodeHeads.ts"
+
+/** Addresses by which a wallet is known again; the dashboard and the API show as many. */
+const shownAddresses = 3
+
+/** Its first addresses, fewer where it has fewer, whatever number invoices begin at; one where all invoices share it. */
+const firstAddresses = (wallet: WalletRef): ReadonlyArray<string> =>
+  wallet._tag === "SharedWallet"
+    ? [wallet.address]
+    : Array.from(
+      { length: Math.min(shownAddresses, wallet.size ?? shownAddresses) },
+      (_, index) => wallet.derive(index).address
+    )
 
 /** A wallet, and one of the networks that it receives on. */
 export interface ConfiguredWallet {
