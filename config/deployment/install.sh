@@ -48,4 +48,6 @@ chmod 0644 /etc/tillwire/schema.json
 cp config/deployment/tillwire.service /etc/systemd/system/tillwire.service
 chmod 0644 /etc/systemd/system/tillwire.service
 systemctl daemon-reload
+# One that runs loads some of its files when they are first needed, so it must not go on with the older version.
+systemctl try-restart tillwire
 echo "installed $(/opt/tillwire/node -p 'process.version') and the service in /opt/tillwire"
