@@ -17,7 +17,7 @@ const maximumDiscardedBytes = 262_144
  * for an answer would be stopped by a full buffer, and a connection that is cut with bytes unread loses the answer on its
  * way: a proxy then says 502. It ends when nothing came for {@link closeGraceMillis}, or at the first of the two bounds.
  */
-const closeGraceMillis = 500
+const closeGraceMillis = 2_000
 const maximumCloseMillis = 5_000
 const maximumCloseBytes = 16_777_216
 
