@@ -88,6 +88,11 @@ export const commandList: ReadonlyArray<CommandEntry> = [
     load: () => import("./commands/admin.ts")
   },
   {
+    name: "call",
+    description: "Make a call of the internal port that has no command of its own",
+    load: () => import("./commands/call.ts")
+  },
+  {
     name: "backup",
     description: "Write the embedded database to an encrypted file, and check one",
     load: () => import("./commands/backup.ts")

@@ -46,8 +46,11 @@ const idlePoolMillis = 60_000
 const idleSocketMillis = 15_000
 
 const Options = Schema.Struct({
-  /** PEM certificates to trust besides the system's: a private authority. */
-  ca: Schema.optionalKey(Schema.String),
+  /** PEM certificates to trust besides the system's, as text or `"${file:/path}"`: a private authority. */
+  ca: Schema.optionalKey(Schema.String.check(Schema.isPattern(/-----BEGIN CERTIFICATE-----/, {
+    // A path alone would be taken for certificates of which none can be read, and every delivery would fail.
+    expected: "certificates in PEM form, of a file by \"${file:/path}\""
+  }))),
   /** `address` or `address:port` of the name servers to ask instead of the system's. */
   nameservers: Schema.optionalKey(Schema.NonEmptyArray(Schema.String.check(
     Schema.isPattern(/^(?:\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?|[0-9a-f:]*:[0-9a-f:]*|\[[0-9a-f:]+\]:\d{1,5})$/i, {

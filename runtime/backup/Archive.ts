@@ -118,6 +118,13 @@ export async function* readArchive(path: string, identities: ReadonlyArray<strin
   const plain = await decrypter.decrypt(webStreamOf(file)).catch((cause: unknown) => {
     file.destroy()
     const reason = cause instanceof Error ? cause.message : String(cause)
+    // The operating system's own error: nothing of the file was read.
+    if (cause instanceof Error && "syscall" in cause) {
+      throw new BackupError({
+        what: `${path} cannot be read: ${reason}.`,
+        hint: "Name a backup that is there, as an account that may read it."
+      })
+    }
     throw /no identity matched/.test(reason)
       ? new BackupError({
         what: `${path} is encrypted for another key.`,

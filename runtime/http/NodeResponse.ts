@@ -3,7 +3,6 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, Latch, Stream } from "effect"
 import { Cookies, HttpServerResponse } from "effect/http"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import type { Socket } from "node:net"
 import { isAwaitingContinue } from "./NodeRequest.ts"
 import { trailersOf } from "./Trailers.ts"
 
@@ -13,8 +12,14 @@ type NodeHeaders = Record<string, string | Array<string>>
 /** Bytes of a body that are read and dropped after the answer to keep the connection; it is closed beyond them. */
 const maximumDiscardedBytes = 262_144
 
-/** Time a client gets to read the answer on a connection that closes before it is cut, which can lose the answer. */
-const closeGraceMillis = 500
+/**
+ * What is still read and dropped on a connection that closes. A client or proxy that sends its whole body before it looks
+ * for an answer would be stopped by a full buffer, and a connection that is cut with bytes unread loses the answer on its
+ * way: a proxy then says 502. It ends when nothing came for {@link closeGraceMillis}, or at the first of the two bounds.
+ */
+const closeGraceMillis = 2_000
+const maximumCloseMillis = 5_000
+const maximumCloseBytes = 16_777_216
 
 /** Bytes of an answer from which on its fiber waits until they are handed over. */
 const largeAnswerBytes = 1_048_576
@@ -47,11 +52,24 @@ const isToClose = (request: IncomingMessage, isStream: boolean): boolean =>
   !request.complete &&
   (isAwaitingContinue(request) || (!isStream && Number(request.headers["content-length"]) > maximumDiscardedBytes))
 
-const closeGently = (connection: Socket): void => {
-  if (connection.destroyed) return
-  connection.end()
-  const timer = setTimeout(() => connection.destroy(), closeGraceMillis)
-  connection.once("close", () => clearTimeout(timer))
+const closeGently = (request: IncomingMessage): void => {
+  const { socket } = request
+  if (socket.destroyed) return
+  const cut = () => void socket.destroy()
+  socket.end()
+  const silence = setTimeout(cut, closeGraceMillis)
+  const end = setTimeout(cut, maximumCloseMillis)
+  let bytes = 0
+  request.on("data", (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maximumCloseBytes) return cut()
+    silence.refresh()
+  })
+  request.resume()
+  socket.once("close", () => {
+    clearTimeout(silence)
+    clearTimeout(end)
+  })
 }
 
 /** Fields of Node's own that its `finish` listener looks at, which runs right after {@link disposeOfBody}. */
@@ -67,21 +85,21 @@ interface NodeInternals {
  */
 const disposeOfBody = (request: IncomingMessage, answer: ServerResponse): void => {
   if (request.complete || request.destroyed) return
-  const { socket } = request
   const internal = answer as unknown as NodeInternals["answer"]
   if (internal._last) {
     const consumed = request as unknown as NodeInternals["request"]
     consumed._consuming = true
     internal._last = false
-    return closeGently(socket)
+    return closeGently(request)
   }
   let bytes = 0
-  request.on("data", (chunk: Buffer) => {
+  const count = (chunk: Buffer) => {
     bytes += chunk.length
     if (bytes <= maximumDiscardedBytes) return
-    request.pause()
-    closeGently(socket)
-  })
+    request.off("data", count)
+    closeGently(request)
+  }
+  request.on("data", count)
   request.resume()
 }
 

@@ -190,6 +190,15 @@ describe.skipIf(spawnSync("systemd-analyze", ["--version"]).error !== undefined)
   })
 })
 
+describe("the manifests of Kubernetes", () => {
+  it("keep the data directory inside its volume, because everybody may write into an emptyDir itself", () => {
+    const text = readFileSync(new URL("../../config/deployment/kubernetes.yaml", import.meta.url), "utf8")
+    const volume = /name: data, mountPath: ([^ }]+)/.exec(text)?.[1] ?? assert.fail("no volume named data")
+    const directory = /name: TILLWIRE__DATA__DIRECTORY, value: ([^ }]+)/.exec(text)?.[1] ?? volume
+    assert.isTrue(directory.startsWith(`${volume}/`), `${directory} is not inside ${volume}`)
+  })
+})
+
 describe("the secrets of compose", () => {
   it.live("are made once, each of 32 random bytes, in a folder of its owner", () =>
     Effect.gen(function*() {

@@ -5,6 +5,7 @@ import { FetchHttpClient } from "effect/http"
 import { load, type LoadedConfig } from "../../../runtime/Config.ts"
 import { settingProblems } from "../../../runtime/config/StartCheck.ts"
 import { call, connect, localUrl } from "../Connection.ts"
+import { examineWallets } from "../doctor/ConfiguredWallets.ts"
 import { examineDatabase } from "../doctor/DatabaseFacts.ts"
 import * as Findings from "../doctor/Findings.ts"
 import { fail, type Finding, ok, warn } from "../doctor/Findings.ts"
@@ -124,6 +125,7 @@ const examine = Effect.gen(function*() {
     ...(yield* Effect.all([
       examineDatabase(config),
       Effect.provide(examineNodes(config.plugins), FetchHttpClient.layer),
+      Effect.provide(examineWallets(config.plugins), FetchHttpClient.layer),
       Effect.provide(examinePrices(config), FetchHttpClient.layer),
       proxyFindings(config)
     ], { concurrency: "unbounded" })).flat(),

@@ -1,13 +1,18 @@
 /** `tillwire keys`: API keys of a merchant, over the internal port of the service. */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { RpcClient } from "effect/rpc"
 import { KeyId, MerchantId } from "../../../schemas/Ids.ts"
+import type { Environment } from "../../../schemas/Network.ts"
 import { AuthRpc } from "../../auth/rpc.ts"
 import { withInternalPort } from "../Internal.ts"
 import { answer, facts, say, table } from "../Output.ts"
-import { merchantFlag } from "../ServiceConfig.ts"
+import { loadConfig, merchantFlag } from "../ServiceConfig.ts"
 import { timeText } from "../TimeText.ts"
+
+/** The environment of a key where none is named: play money where there is any. Pure. */
+export const defaultEnvironment = (served: ReadonlyArray<Environment>): Environment =>
+  served.includes("devnet") ? "devnet" : "mainnet"
 
 const create = Command.make("create", {
   merchant: merchantFlag,
@@ -17,8 +22,8 @@ const create = Command.make("create", {
     Flag.withDefault("merchant" as const)
   ),
   environment: Flag.Literals("environment", ["devnet", "mainnet"]).pipe(
-    Flag.withDescription("Play money or real money"),
-    Flag.withDefault("devnet" as const)
+    Flag.withDescription("Play money or real money; the one that the deployment serves, devnet where it serves both"),
+    Flag.optional
   ),
   ip: Flag.String("ip").pipe(
     Flag.withDescription("An address or range it may be used from; once for each, any if not said"),
@@ -26,18 +31,20 @@ const create = Command.make("create", {
   )
 }, ({ environment, ip, merchant, name, scope }) =>
   Effect.gen(function*() {
+    const served = (yield* loadConfig).config.settings.environments
+    const chosen = Option.getOrElse(environment, () => defaultEnvironment(served))
     const key = yield* withInternalPort(Effect.scoped(Effect.gen(function*() {
       const client = yield* RpcClient.make(AuthRpc)
       return yield* client["auth.keys.create"]({
         merchant_id: MerchantId.make(merchant),
         name,
         scope,
-        environment,
+        environment: chosen,
         ip_allowlist: ip
       })
     })))
     yield* answer(key, () => key.key)
-    yield* say(`${key.id} of merchant ${merchant}, ${environment}. The key is shown this once.`)
+    yield* say(`${key.id} of merchant ${merchant}, ${chosen}. The key is shown this once.`)
   })).pipe(Command.withDescription("Make a key; it is shown this once"))
 
 const list = Command.make("list", { merchant: merchantFlag }, ({ merchant }) =>

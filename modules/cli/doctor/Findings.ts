@@ -113,6 +113,8 @@ const certificateWarnDays = 14
 export type CertificateState =
   | { readonly _tag: "Valid"; readonly daysLeft: number }
   | { readonly _tag: "Refused"; readonly reason: string }
+  /** Nothing takes a connection there, or nobody knows the name. */
+  | { readonly _tag: "Unreachable"; readonly reason: string }
   | { readonly _tag: "NoTls" }
 
 export const certificateFinding = (state: CertificateState, host: string, isMainnet: boolean): Finding => {
@@ -127,6 +129,12 @@ export const certificateFinding = (state: CertificateState, host: string, isMain
         : ok("tls", "not used on this machine")
     case "Refused":
       return fail("tls", `${host}: ${state.reason}`, "Renew the certificate for this name, or correct http.publicUrl")
+    case "Unreachable":
+      return fail(
+        "tls",
+        `${host} is not reached: ${state.reason}`,
+        "Give the name its DNS record, start the proxy that ends TLS there, or correct http.publicUrl"
+      )
     case "Valid":
       return state.daysLeft < certificateWarnDays
         ? warn("tls", `the certificate of ${host} ends in ${Math.floor(state.daysLeft)} days`, "Renew it")

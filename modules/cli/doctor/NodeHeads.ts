@@ -37,7 +37,7 @@ const nothingWatched: WatchSet = {
 }
 
 /** The drivers that a plugin registers, without a service around it; no driver asks for more than this and HTTP. */
-const driversOf = (plugin: SelectedPlugin["plugin"], options: unknown) =>
+export const driversOf = (plugin: SelectedPlugin["plugin"], options: unknown) =>
   Effect.gen(function*() {
     const drivers: Array<ChainDriver> = []
     const register: Chains["Service"]["register"] = (driver) => Effect.sync(() => void drivers.push(driver))
@@ -95,7 +95,7 @@ const readNode = (plugin: SelectedPlugin["plugin"], options: unknown) =>
   )
 
 /** The option of a driver that lists its nodes. */
-const listOf = (options: unknown): "rpc" | "api" | undefined =>
+export const nodeListOf = (options: unknown): "rpc" | "api" | undefined =>
   (["rpc", "api"] as const).find((name) =>
     typeof options === "object" && options !== null && Array.isArray((options as Record<string, unknown>)[name])
   )
@@ -163,7 +163,7 @@ const networkOf = (options: unknown, name: string): string =>
   typeof options === "object" && options !== null && "network" in options ? String(options.network) : name
 
 const examineChain = Effect.fnUntraced(function*({ options, path, plugin, use }: SelectedPlugin, isTwice: boolean) {
-  const list = listOf(options)
+  const list = nodeListOf(options)
   const network = networkOf(options, plugin.name)
   if (list === undefined) return [ok(`nodes of ${network}`, "It runs inside the service: there is no node to ask.")]
   const count = (options as Readonly<Record<string, ReadonlyArray<unknown>>>)[list]!.length

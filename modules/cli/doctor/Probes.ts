@@ -90,12 +90,21 @@ export const freeBytes = (directory: string): Effect.Effect<number | undefined> 
     })
   )
 
+/** Faults from before a certificate is shown: of the name, or of the way there. */
+const connectionFaults = new Set([
+  "ENOTFOUND",
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ETIMEDOUT"
+])
+
 /** The certificate at an https URL. */
 export const certificateAt = (url: string, nowMillis: number): Effect.Effect<CertificateState> => {
   const { hostname, port, protocol } = new URL(url)
   if (protocol !== "https:") return Effect.succeed({ _tag: "NoTls" })
   return Effect.callback<CertificateState>((resume) => {
-    const refuse = (reason: string) => resume(Effect.succeed({ _tag: "Refused", reason }))
     const socket = connectTls({
       host: hostname,
       port: port === "" ? 443 : Number(port),
@@ -107,9 +116,16 @@ export const certificateAt = (url: string, nowMillis: number): Effect.Effect<Cer
     })
     socket.setTimeout(
       probeTimeoutMillis,
-      () => socket.destroy(new Error(`no answer in ${probeTimeoutMillis / 1000} s`))
+      () =>
+        socket.destroy(
+          Object.assign(new Error(`no answer in ${probeTimeoutMillis / 1000} s`), { code: "ETIMEDOUT" })
+        )
     )
-    socket.on("error", (error: NodeJS.ErrnoException) => refuse(`${error.message} (${error.code ?? "TLS"})`))
+    socket.on("error", (error: NodeJS.ErrnoException) =>
+      resume(Effect.succeed({
+        _tag: connectionFaults.has(error.code ?? "") ? "Unreachable" : "Refused",
+        reason: `${error.message} (${error.code ?? "TLS"})`
+      })))
   })
 }
 

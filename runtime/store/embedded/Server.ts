@@ -86,14 +86,26 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
+/** Whether the arguments of a process, as `/proc/<pid>/cmdline` has them, are of a server of `directory`. Pure. */
+export const isServerOf = (commandLine: string, directory: string): boolean => {
+  const words = commandLine.split("\0")
+  return /(?:^|\/)postgres$/.test(words[0] ?? "") && words[words.indexOf("-D") + 1] === directory
+}
+
 /**
  * Whether `pid` is the server of this cluster. Process ids are used again, in containers at once, so where /proc can
- * tell, the process must also stand in the cluster's directory, as every postmaster does.
+ * tell, the process must also stand in the cluster's directory, as every postmaster does. Where it stands is told to its
+ * own account and to those who may trace it, which root of a container may not; its arguments are told to everybody.
  */
 const isServer = (cluster: Cluster, pid: number): boolean => {
   if (!hasProc) return isAlive(pid)
   try {
     return readlinkSync(`/proc/${pid}/cwd`) === realpathSync(cluster.directory)
+  } catch (cause) {
+    if ((cause as { readonly code?: string }).code !== "EACCES") return false
+  }
+  try {
+    return isServerOf(readSmallFile(`/proc/${pid}/cmdline`) ?? "", cluster.directory)
   } catch {
     return false
   }

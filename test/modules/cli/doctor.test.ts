@@ -6,8 +6,12 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
+import { FetchHttpClient } from "effect/http"
+import { HDNodeWallet } from "ethers"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { defaultEnvironment } from "../../../modules/cli/commands/keys.ts"
+import { examineWallets } from "../../../modules/cli/doctor/ConfiguredWallets.ts"
 import {
   certificateFinding,
   clockFinding,
@@ -21,6 +25,7 @@ import {
   webhookFindings
 } from "../../../modules/cli/doctor/Findings.ts"
 import { certificateAt, directoryState, portState } from "../../../modules/cli/doctor/Probes.ts"
+import { load } from "../../../runtime/Config.ts"
 import { freePort } from "../../support/Ports.ts"
 import { runCommand } from "./CommandLine.ts"
 
@@ -45,7 +50,44 @@ const foreignServer = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
+/** The recovery phrase of BIP-39's own tests: nobody's money. */
+const phrase = "legal winner thank year wave sausage worth useful legal winner thank yellow"
+
 describe("doctor", () => {
+  it.live("shows the first addresses that another library derives for a wallet, while no node answers", () =>
+    Effect.gen(function*() {
+      const fs = yield* FileSystem.FileSystem
+      const folder = yield* fs.makeTempDirectoryScoped()
+      const account = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'")
+      const chain = (network: string) => ({
+        use: "evm",
+        options: {
+          network,
+          environment: "devnet",
+          rpc: ["http://127.0.0.1:1"],
+          xpub: account.neuter().extendedKey,
+          startIndex: 7
+        }
+      })
+      yield* fs.writeFileString(
+        `${folder}/c.json`,
+        JSON.stringify({ environments: ["devnet"], chains: [chain("base"), chain("ethereum")] })
+      )
+      const { plugins } = yield* load({ file: `${folder}/c.json`, environment: {} })
+      const findings = yield* examineWallets(plugins)
+      assert.deepStrictEqual(findings.map(({ check }) => check), ["wallet of base, ethereum"])
+      for (const index of [0, 1, 2]) {
+        assert.include(findings[0]!.what, `${index}  ${account.derivePath(`0/${index}`).address}`)
+      }
+      assert.include(findings[0]!.what, "the first invoice gets number 7")
+    }).pipe(Effect.scoped, Effect.provide([NodeServices.layer, FetchHttpClient.layer])))
+
+  it("makes a key of the only environment that is served, and of play money where both are", () => {
+    assert.strictEqual(defaultEnvironment(["mainnet"]), "mainnet")
+    assert.strictEqual(defaultEnvironment(["devnet"]), "devnet")
+    assert.strictEqual(defaultEnvironment(["mainnet", "devnet"]), "devnet")
+  })
+
   it("finds a Node that is too old, a full disk, a wrong clock, a certificate that ends, endpoints that fail", () => {
     failed(nodeFinding("22.1.0"), /22\.1\.0 is too old/, /Install Node 24/)
     failed(diskFinding(100 * 1024 ** 2, "/d"), /0\.1 GiB free/, /Free space now/)
@@ -85,6 +127,8 @@ describe("doctor", () => {
       assert.strictEqual(yield* directoryState(`${folder}/none`), "absent")
       const certificate = yield* certificateAt(`https://127.0.0.1:${port}`, 0)
       failed(certificateFinding(certificate, "127.0.0.1", true), /127\.0\.0\.1: /, /Renew the certificate/)
+      const nobody = yield* certificateAt(`https://127.0.0.1:${yield* freePort}`, 0)
+      failed(certificateFinding(nobody, "127.0.0.1", true), /is not reached: .*ECONNREFUSED/, /start the proxy/)
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
   it.live("lists every fault of a deployment at once, each with what to do, and ends with 1", () =>

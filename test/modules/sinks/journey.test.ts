@@ -1,6 +1,6 @@
 /**
- * Goal: every event of every merchant is in the sink, in order, although the service dies and the stream's server stops under
- * load. Method: the crash journey's load, with both drivers.
+ * Goal: every event of every merchant is in the sink, in order, although the service dies and the stream's server stops
+ * under load. Method: the load of the crash journey, with both drivers.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"

@@ -3,9 +3,12 @@
  * reaches nothing that it must not. Method: real sockets on this machine; names come from a name server of the test's
  * own.
  */
+import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, type Scope } from "effect"
+import { writeFileSync } from "node:fs"
 import type { Socket } from "node:net"
+import { join } from "node:path"
 import tls from "node:tls"
 import { gzipSync } from "node:zlib"
 import { keptAnswerBytes, maximumAnswerBytes, storableText } from "../../../modules/transports/https/Answer.ts"
@@ -13,6 +16,7 @@ import { GuardRefused } from "../../../modules/transports/https/EgressGuard.ts"
 import { refusalOf } from "../../../modules/transports/https/Proxy.ts"
 import { layerWith, plugin } from "../../../modules/transports/https.ts"
 import type { TransportFailed } from "../../../runtime/Webhooks.ts"
+import { load } from "../../../runtime/Config.ts"
 import { requestTo, transportConformance, type TransportLayer, transportOf } from "../../conformance/transports.ts"
 import { settingsOf } from "../../runtime/webhooks/Delivery.ts"
 import { makeDns } from "../../support/Dns.ts"
@@ -25,6 +29,7 @@ import {
   neverAnswers,
   receiverCertificate
 } from "../../support/Receiver.ts"
+import { temporaryDirectory } from "../../support/Service.ts"
 
 type Options = Parameters<typeof layerWith>[0]
 
@@ -508,6 +513,18 @@ describe("a deployment", () => {
       const settings = settingsOf(["localhost:4000"], { environments: ["devnet", "mainnet"] })
       assert.instanceOf(yield* Effect.flip(transportOf(plugin.layer({}) as TransportLayer, settings)), GuardRefused)
     }).pipe(Effect.scoped))
+})
+
+describe("a private authority", () => {
+  it.effect("that is named by its path is refused before a start, with the form that is read", () =>
+    Effect.gen(function*() {
+      const file = join(yield* temporaryDirectory, "config.json")
+      const transports = [{ use: "https", options: { ca: "/etc/ssl/authority.pem" } }]
+      writeFileSync(file, JSON.stringify({ environments: ["devnet"], transports }))
+      const { message } = yield* Effect.flip(load({ file, environment: {} }))
+      assert.include(message, "transports[0].options.ca")
+      assert.include(message, "${file:/path}")
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 })
 
 describe("what is kept of an answer", () => {

@@ -10,13 +10,10 @@ const config = (name: string) => decodeURIComponent(new URL(`../../../config/${n
 /** What a deployment of mainnet.jsonc sets: its secrets by variables here, by files there. */
 const deployment = {
   PUBLIC_URL: "https://pay.example.com",
-  DATABASE_URL: "postgresql://till:pw@db/till",
-  BASE_RPC_1: "https://a.example",
-  BASE_RPC_2: "https://b.example",
-  ETHEREUM_RPC_1: "https://a.example",
-  ETHEREUM_RPC_2: "https://b.example",
-  ARBITRUM_RPC_1: "https://a.example",
-  ARBITRUM_RPC_2: "https://b.example",
+  TILLWIRE__STORE__OPTIONS__URL: "postgresql://till:pw@db/till",
+  TILLWIRE__CHAINS__0__OPTIONS__RPC: "[\"https://a.example\",\"https://b.example\"]",
+  TILLWIRE__CHAINS__1__OPTIONS__RPC: "[\"https://a.example\",\"https://b.example\"]",
+  TILLWIRE__CHAINS__2__OPTIONS__RPC: "[\"https://a.example\",\"https://b.example\"]",
   TILLWIRE__RPC__TOKEN: "0123456789abcdef",
   TILLWIRE__OPS__TOKEN: "0123456789abcdef",
   TILLWIRE__SECRETS__MASTER__0: "00".repeat(32),

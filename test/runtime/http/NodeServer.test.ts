@@ -172,6 +172,45 @@ describe("the way in", () => {
       )
     }).pipe(Effect.scoped, Effect.provide(Logger.layer([]))), 30_000)
 
+  it.live("is heard by a client who sends the whole of a long body before it looks for an answer", () =>
+    Effect.gen(function*() {
+      const server = yield* ours(yield* makeRouter)
+      // More than the buffers of both sides hold, so that somebody has to read it.
+      const length = 12_000_000
+      const answer = yield* Effect.callback<string>((resume) => {
+        const socket = connect({ port: port(server), host: "127.0.0.1", allowHalfOpen: true })
+        socket.pause()
+        socket.on("error", (error) => resume(Effect.succeed(String(error))))
+        socket.write(ask("POST", "/text", [`content-length: ${length}`]))
+        socket.write(Buffer.alloc(length, 97), (error) => {
+          if (error) return
+          socket.once("data", (chunk) => {
+            socket.destroy()
+            resume(Effect.succeed(chunk.toString("latin1")))
+          })
+          socket.once("close", () => resume(Effect.succeed("closed without an answer"))).resume()
+        })
+      })
+      assert.match(answer, /^HTTP\/1\.1 200 OK\r\n/)
+    }).pipe(Effect.scoped))
+
+  it.live("cuts a client who sends on without an end", () =>
+    Effect.gen(function*() {
+      const server = yield* ours(yield* makeRouter)
+      const sentBytes = yield* Effect.callback<number>((resume) => {
+        const socket = connect(port(server), "127.0.0.1")
+        let bytes = 0
+        const chunk = Buffer.alloc(1_000_000, 97)
+        const send = () => {
+          bytes += chunk.length
+          socket.write(chunk, (error) => error ? undefined : send())
+        }
+        socket.on("error", () => {}).on("close", () => resume(Effect.succeed(bytes)))
+        socket.write(ask("POST", "/text", ["content-length: 1000000000"]), send)
+      })
+      assert.isBelow(sentBytes, 60_000_000)
+    }).pipe(Effect.scoped))
+
   it.live("logs a failure that nobody made an answer of, and neither an answer nor a client who has gone", () => {
     const logs: Array<string> = []
     const logger = Logger.make<unknown, void>(({ message }) => void logs.push(String([message].flat()[0])))

@@ -14,6 +14,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { vi } from "vitest"
 import { copyNative, findNative } from "../../../runtime/store/embedded/Binaries.ts"
+import { isServerOf } from "../../../runtime/store/embedded/Server.ts"
 import { advisoryLock, lockSpace } from "../../../runtime/store/Locks.ts"
 import { storeLayer } from "../../../runtime/Store.ts"
 import { storeSuite } from "../../conformance/store.ts"
@@ -213,6 +214,14 @@ describe("the embedded server", () => {
       yield* serve(path)
       assert.notStrictEqual(serverPid(path), bystander.pid)
     }))
+
+  it("is known by its arguments where the system does not tell in which directory a process is", () => {
+    const words = ["/opt/native/bin/postgres", "-D", "/var/lib/tillwire/postgres", "-k", "/proc/self/cwd", ""]
+    assert.isTrue(isServerOf(words.join("\0"), "/var/lib/tillwire/postgres"))
+    assert.isFalse(isServerOf(words.join("\0"), "/var/lib/other/postgres"))
+    assert.isFalse(isServerOf(["/bin/cat", ...words.slice(1)].join("\0"), "/var/lib/tillwire/postgres"))
+    assert.isFalse(isServerOf("", "/var/lib/tillwire/postgres"))
+  })
 
   it.live("is reached in its own directory, however long the path of that is, and leaves nothing elsewhere", () =>
     Effect.gen(function*() {
