@@ -43,6 +43,8 @@ import { loopbackRanges } from "./http/Addresses.ts"
 import { ErrorPages } from "./Http.ts"
 import { OperatorInstancesApi } from "./leases/OperatorApi.ts"
 import { handlers as operatorInstances } from "./leases/OperatorHandlers.ts"
+import { OperatorDocumentApi } from "./openapi/OperatorApi.ts"
+import { handlers as operatorDocument } from "./openapi/OperatorHandlers.ts"
 import * as Reference from "./openapi/Route.ts"
 import { operatorRoutes } from "./OperatorRoutes.ts"
 import type { Kernel } from "./Plugin.ts"
@@ -295,9 +297,10 @@ const serveOwnCalls = Effect.gen(function*() {
   yield* rpc.serve(SecretsRpc, Layer.provide(secretsHandlers, Layer.succeed(Rotation, yield* Rotation)))
   yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
   yield* Layer.build(Layer.provide(
-    Layer.merge(
+    Layer.mergeAll(
       operatorRoutes(OperatorNetworksApi, operatorNetworks),
-      operatorRoutes(OperatorInstancesApi, operatorInstances)
+      operatorRoutes(OperatorInstancesApi, operatorInstances),
+      operatorRoutes(OperatorDocumentApi, operatorDocument)
     ),
     Layer.succeedContext(own)
   ))
