@@ -174,6 +174,14 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       assertStatus(200, paid)
       yield* until("the promised payment counts", readInvoice(a, promised.id), ({ status }) => status === "paid")
 
+      const publicStates = yield* Effect.map(
+        second.call("/api/v1/networks/status"),
+        (answer) => assertStatus(200, answer).data.data
+      )
+      const publicConditions = publicStates.map(({ condition, healthy, network }: any) => [network, healthy, condition])
+      assert.deepStrictEqual(publicConditions, [["base", false, "disabled"], ["ethereum", true, "ok"]])
+      assert.notInclude(JSON.stringify(publicStates), "nodes disagree", "why is between operators")
+
       const listed = assertStatus(200, yield* ask(second, "/networks?environment=devnet")).data.data
       assert.deepStrictEqual(
         listed.map(({ is_enabled, network }: any) => [network, is_enabled]),
