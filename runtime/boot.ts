@@ -38,6 +38,7 @@ import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
+import * as OutsideCommits from "./commit/OutsideCommits.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
 import { ErrorPages } from "./Http.ts"
@@ -175,9 +176,11 @@ const asFailure = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
 
 const layerOf = (plugin: AnyPlugin, options: unknown): Layer.Layer<never, unknown, Kernel> => {
   const layer: unknown = plugin.layer(options)
-  return Layer.isLayer(layer)
-    ? layer as Layer.Layer<never, unknown, Kernel>
-    : Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
+  if (!Layer.isLayer(layer)) {
+    return Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
+  }
+  const own = layer as Layer.Layer<never, unknown, Kernel>
+  return plugin.api === undefined ? own : Layer.provide(own, OutsideCommits.layer(plugin))
 }
 
 const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
