@@ -32,7 +32,7 @@ export const carriages: Readonly<Record<SecretLabel, Carriage>> = {
   jwt: { lasts: hourSeconds, opensDoors: true },
   // Hashes of random texts of 256 bits, which nobody finds from their hashes with or without the key.
   pepper: { lasts: "unlimited", opensDoors: false },
-  // What stands in place of erased persons.
+  // What stands in place of erased persons, and of the addresses that payments of links were begun from.
   personal: { lasts: "unlimited", opensDoors: false },
   mail: { lasts: hourSeconds, opensDoors: false }
 }
