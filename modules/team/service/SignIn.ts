@@ -189,8 +189,8 @@ const recoveryRefused = publicError("TOKEN_INVALID", {
 })
 
 /**
- * Takes one of the tries of an e-mail address, whether anybody has it or not. Those that were counted under a master key
- * that was replaced since count as well: a rotation gives nobody more tries.
+ * Takes one of the tries of an e-mail address, whether anybody has it or not. Those that were counted under an earlier
+ * master key count as well: a rotation gives nobody more tries.
  */
 const takeTry = (context: TeamContext, email: string) => {
   const [id = "", ...formerIds] = hashesOf(context, "email", email)
