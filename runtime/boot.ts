@@ -38,11 +38,14 @@ import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
+import * as OutsideCommits from "./commit/OutsideCommits.ts"
 import type { AnyPlugin } from "./config/Plugins.ts"
 import { loopbackRanges } from "./http/Addresses.ts"
 import { ErrorPages } from "./Http.ts"
 import { OperatorInstancesApi } from "./leases/OperatorApi.ts"
 import { handlers as operatorInstances } from "./leases/OperatorHandlers.ts"
+import { OperatorDocumentApi } from "./openapi/OperatorApi.ts"
+import { handlers as operatorDocument } from "./openapi/OperatorHandlers.ts"
 import * as Reference from "./openapi/Route.ts"
 import { operatorRoutes } from "./OperatorRoutes.ts"
 import type { Kernel } from "./Plugin.ts"
@@ -173,9 +176,11 @@ const asFailure = (cause: Cause.Cause<unknown>): Cause.Cause<unknown> =>
 
 const layerOf = (plugin: AnyPlugin, options: unknown): Layer.Layer<never, unknown, Kernel> => {
   const layer: unknown = plugin.layer(options)
-  return Layer.isLayer(layer)
-    ? layer as Layer.Layer<never, unknown, Kernel>
-    : Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
+  if (!Layer.isLayer(layer)) {
+    return Layer.effectDiscard(Effect.die("its `layer` answers something that is no Layer of \"effect\""))
+  }
+  const own = layer as Layer.Layer<never, unknown, Kernel>
+  return plugin.api === undefined ? own : Layer.provide(own, OutsideCommits.layer(plugin))
 }
 
 const messageOf = (cause: unknown) => cause instanceof Error ? cause.message : String(cause)
@@ -295,9 +300,10 @@ const serveOwnCalls = Effect.gen(function*() {
   yield* rpc.serve(SecretsRpc, Layer.provide(secretsHandlers, Layer.succeed(Rotation, yield* Rotation)))
   yield* rpc.serve(ChainsRpc, Layer.provide(chainsHandlers, Layer.succeedContext(own)))
   yield* Layer.build(Layer.provide(
-    Layer.merge(
+    Layer.mergeAll(
       operatorRoutes(OperatorNetworksApi, operatorNetworks),
-      operatorRoutes(OperatorInstancesApi, operatorInstances)
+      operatorRoutes(OperatorInstancesApi, operatorInstances),
+      operatorRoutes(OperatorDocumentApi, operatorDocument)
     ),
     Layer.succeedContext(own)
   ))

@@ -186,9 +186,14 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
      * When the oldest of the last `count` invoices since `from` was made of an address's range; null: it had fewer.
      * `place`: of the range, among those of the address.
      */
-    nthInvoiceOfSource: (place: number, source: string, from: number, count: number): Effect.Effect<number | null> =>
+    nthInvoiceOfSource: (
+      place: number,
+      sources: ReadonlyArray<string>,
+      from: number,
+      count: number
+    ): Effect.Effect<number | null> =>
       sql<{ readonly created_at: bigint }>`SELECT created_at FROM payment_link_invoices
-        WHERE ${sql(sourceColumns[place]!)} = ${source} AND created_at > ${from}
+        WHERE ${sql(sourceColumns[place]!)} = ANY(${[...sources]}::text[]) AND created_at > ${from}
         ORDER BY created_at DESC OFFSET ${count - 1} LIMIT 1`.pipe(
         Effect.map(([row]) => row === undefined ? null : Number(row.created_at)),
         Effect.orDie

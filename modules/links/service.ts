@@ -276,13 +276,20 @@ const mailbox = "payment-link"
 /** `PaymentLinks.begin`. */
 const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerHour: number) {
   const { actors, countedLink, invoices, repo, settings } = context
-  const hashOfAddress = hmacUnder((yield* Secrets).keys("personal")[0].key)
+  const secrets = yield* Secrets
+
+  /** The hash of a range as it is kept, and those of before the last master keys were replaced. */
+  const hashesOfRange = ({ name }: AddressPrefix): readonly [string, ...ReadonlyArray<string>] => {
+    const [newest, ...former] = secrets.keys("personal")
+    const hash = ({ key }: typeof newest) => hmacUnder(key)(name, "utf8")
+    return [hash(newest), ...former.map(hash)]
+  }
 
   /** Refuses an address of which a range has had its invoices of the hour. */
   const checkRange = Effect.fnUntraced(
-    function*({ limitFactor }: AddressPrefix, place: number, source: string, now: number) {
+    function*({ limitFactor }: AddressPrefix, place: number, sources: ReadonlyArray<string>, now: number) {
       const limit = invoicesPerHour * limitFactor
-      const oldest = yield* repo.nthInvoiceOfSource(place, source, now - secondsOfHour, limit)
+      const oldest = yield* repo.nthInvoiceOfSource(place, sources, now - secondsOfHour, limit)
       if (oldest === null) return
       const retryAfterSeconds = Math.max(1, oldest + secondsOfHour - now)
       return yield* publicError("RATE_LIMIT_EXCEEDED", {
@@ -314,7 +321,7 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
     const obstacle = obstacleTo(link, counts, now)
     if (obstacle !== null) return { _tag: "Obstacle", obstacle } satisfies PaymentStart
     const createdAt = yield* nowSeconds
-    const sources = ranges.map(({ name }) => hashOfAddress(name, "utf8"))
+    const sources = ranges.map(hashesOfRange)
     for (const [place, range] of ranges.entries()) yield* checkRange(range, place, sources[place]!, createdAt)
     const draft = yield* invoices.draft({
       merchantId,
@@ -338,7 +345,14 @@ const makeBegin = Effect.fnUntraced(function*(context: LinkContext, invoicesPerH
     const invoiceId = draft.invoice.id
     const writes = [
       linkWrite({ ...link, version: link.version + 1 }),
-      linkInvoiceWrite({ merchantId, invoiceId, linkId: id, visit: hashOf(visit), sources, createdAt })
+      linkInvoiceWrite({
+        merchantId,
+        invoiceId,
+        linkId: id,
+        visit: hashOf(visit),
+        sources: sources.map(([newest]) => newest),
+        createdAt
+      })
     ]
     yield* invoices.createWith(draft, { writes, events: [] }, cause, undefined).pipe(dieOnReplay)
     return { _tag: "Invoice", invoice: draft.invoice } satisfies PaymentStart

@@ -6,10 +6,18 @@ import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Environment, Network } from "../../schemas/Network.ts"
 
 /** What the state of a network means for payments. */
-export const PublicCondition = Schema.Literals(["ok", "silent", "frozen", "disagreement", "no_common_block"]).annotate({
+export const PublicCondition = Schema.Literals([
+  "ok",
+  "silent",
+  "frozen",
+  "disagreement",
+  "no_common_block",
+  "disabled"
+]).annotate({
   description: "`ok`: payments are seen and confirmed. `silent`: no node answers. `frozen`: no new block arrives. " +
     "`disagreement`: nodes are on different branches, so payments are seen but not all are confirmed. `no_common_block`: " +
-    "the blocks read so far are not on the chain any more, so the operator must act. New values may be added"
+    "the blocks read so far are not on the chain any more, so the operator must act. `disabled`: the operator takes no "
+    + "new payments there; those under way are seen and confirmed. New values may be added"
 })
 
 export const NetworkState = Schema.Struct({

@@ -9,6 +9,7 @@ import { apiVersion } from "../../schemas/Event.ts"
 import { codesOf, ConditionalGet, IdempotencyRequired, Idempotent, MerchantAuth, RequiresAllSchemes } from "../Http.ts"
 import { familyOf } from "../http/ErrorResponses.ts"
 import { endpointsOf } from "../http/Routes.ts"
+import { OperatorAuth } from "../OperatorRoutes.ts"
 import { commonCodes, hasMiddleware } from "./CommonErrors.ts"
 import { errorResponses, shareErrors } from "./ErrorResponses.ts"
 import { discriminateEvents, webhooksOf } from "./Events.ts"
@@ -18,6 +19,7 @@ import {
   errorSchemas,
   headers,
   headersOf,
+  operatorQueryDescriptions,
   parameters,
   pathDescriptions,
   queryDescriptions,
@@ -27,7 +29,19 @@ import {
 
 type Schemas = Readonly<Record<string, JsonSchema.JsonSchema>>
 
-const description =
+/** What a document is of, apart from its calls. */
+export interface DocumentScope {
+  readonly title: string
+  readonly summary: string
+  readonly description: string
+  readonly server: { readonly url: string; readonly description: string }
+  /** Where whoever runs the service is reached. */
+  readonly contactUrl: string
+  /** Whether it tells of health and metrics, which are no plugin's calls. */
+  readonly hasOperations: boolean
+}
+
+const publicDescription =
   `A crypto payments service that merchants run themselves. Amounts are integers of thousandths of a dollar
 (\`usd_millis\`) with a \`*_decimal\` companion; times are epoch seconds; every list says \`has_more\`.
 
@@ -35,6 +49,32 @@ Errors have one of two bodies: \`{error, code}\` for tokens, wallets, invoices, 
 \`{success:false, error:{code, message, param, details, request_id}}\` everywhere else. Each code is explained at
 \`/docs/errors/{code}\`; guides are at \`/docs/guides\`. The rules behind the calls are in the
 [reference](/docs/reference).`
+
+/** The document of what merchants and payors call, for a service that is reached at `publicUrl`. */
+export const publicScope = (publicUrl: string): DocumentScope => ({
+  title: "Tillwire",
+  summary: "Crypto payments: invoices in dollars, paid in tokens.",
+  description: publicDescription,
+  server: { url: publicUrl, description: "This deployment." },
+  contactUrl: publicUrl,
+  hasOperations: true
+})
+
+/**
+ * The document of the operator API. Its server is the address that it is read from: an operator reaches the internal
+ * port by a name that the service cannot know.
+ */
+export const operatorScope = (publicUrl: string): DocumentScope => ({
+  title: "Tillwire for operators",
+  summary: "What an operator does to a running service, on its internal port.",
+  description:
+    `Calls of the operator API. They take the credential \`admin.token\` of the config, and \`X-Operator\` may name who
+acts. The rules behind the calls are in the [reference](${publicUrl}/docs/reference/operator-api), and
+[a guide](${publicUrl}/docs/guides/operate) says what to do when something is stuck.`,
+  server: { url: "/", description: "The internal port that this document was read from." },
+  contactUrl: publicUrl,
+  hasOperations: false
+})
 
 type Content = Readonly<Record<string, { readonly schema: JsonSchema.JsonSchema }>>
 
@@ -54,10 +94,12 @@ const propertiesOf = (schema: Schema.Top | undefined): Schemas =>
 /** A number of the query is text on the wire; the document says which number it spells. */
 const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApiEndpoint.Top) => {
   const typed = propertiesOf(endpoint.query)
+  const isOperators = hasMiddleware(endpoint, OperatorAuth)
+  const queries = isOperators ? operatorQueryDescriptions : queryDescriptions
   const named = operation.parameters.map((parameter) => {
     const own = parameter.schema as JsonSchema.JsonSchema
     const { description: ownDescription, ...rest } = isNumberText(own) ? typed[parameter.name] ?? own : own
-    const known = parameter.in === "path" ? pathDescriptions : queryDescriptions
+    const known = parameter.in === "path" ? pathDescriptions : queries
     return { ...parameter, description: ownDescription ?? known[parameter.name] ?? parameter.name, schema: rest }
   })
   const isMerchants = hasMiddleware(endpoint, MerchantAuth) && endpoint.path.startsWith("/api/")
@@ -66,6 +108,7 @@ const parametersOf = (operation: OpenApi.OpenAPISpecOperation, endpoint: HttpApi
     ...hasMiddleware(endpoint, IdempotencyRequired) ? ["IdempotencyKeyRequired" as const] : [],
     ...hasMiddleware(endpoint, Idempotent) ? ["IdempotencyKey" as const] : [],
     ...Context.get(endpoint.annotations, ConditionalGet) ? ["IfNoneMatch" as const] : [],
+    ...isOperators ? ["Operator" as const] : [],
     "ServiceVersion",
     "RequestId"
   ]
@@ -190,18 +233,35 @@ function* specOf(api: HttpApi.Top): Generator<undefined, OpenApi.OpenAPISpec> {
   return { ...spec, paths, tags, components: { ...spec.components, schemas, securitySchemes } }
 }
 
+/** Adds what `value` refers to, as pointers into the document. */
+const addReferences = (value: unknown, found: Set<string>): void => {
+  if (typeof value !== "object" || value === null) return
+  for (const [key, inner] of Object.entries(value)) {
+    if (key === "$ref" && typeof inner === "string") found.add(inner)
+    else addReferences(inner, found)
+  }
+}
+
+/** The shared components of a kind that the calls of this document refer to. */
+const referred = <A>(kind: string, all: Readonly<Record<string, A>>, references: ReadonlySet<string>) =>
+  Object.fromEntries(Object.entries(all).filter(([name]) => references.has(`#/components/${kind}/${name}`)))
+
 /**
- * One document of all `apis`, for a service that is reached at `publicUrl`. It is made in steps of a few milliseconds,
- * so that a running service can answer requests between them.
+ * One document of all `apis`. It is made in steps of a few milliseconds, so that a running service can answer requests
+ * between them.
  */
-export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string) {
+export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, scope: DocumentScope) {
   const merged = apis.reduce<HttpApi.Top>(
     (api, next) => api.addHttpApi(next as never) as unknown as HttpApi.Top,
     HttpApi.make("tillwire") as unknown as HttpApi.Top
   )
   const spec = yield* specOf(merged)
   const plainSchemas: Record<string, JsonSchema.JsonSchema> = {}
-  const allSchemas = { ...spec.components.schemas, ...errorSchemas, ...operationsSchemas }
+  const allSchemas = {
+    ...spec.components.schemas,
+    ...errorSchemas,
+    ...scope.hasOperations ? operationsSchemas : {}
+  }
   // By name: a new schema then adds lines to the committed document and moves none.
   for (const [name, schema] of Object.entries(allSchemas).toSorted(([one], [other]) => one < other ? -1 : 1)) {
     plainSchemas[name] = simplify(schema) as JsonSchema.JsonSchema
@@ -227,23 +287,34 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
     }
   }
   yield
-  const { paths, responses } = shareErrors(operationsByPath)
+  const { paths: calls, responses } = shareErrors(operationsByPath)
+  const paths = scope.hasOperations ? { ...calls, ...operationsPaths } : calls
+  const references = new Set<string>()
+  for (const operations of [...Object.values(paths), responses]) {
+    yield
+    addReferences(operations, references)
+  }
   return {
     openapi: spec.openapi,
     info: {
-      title: "Tillwire",
+      title: scope.title,
       version: apiVersion,
-      summary: "Crypto payments: invoices in dollars, paid in tokens.",
-      description,
-      contact: { name: "The operator of this service", url: publicUrl },
+      summary: scope.summary,
+      description: scope.description,
+      contact: { name: "The operator of this service", url: scope.contactUrl },
       license: { name: "MIT", identifier: "MIT" }
     },
-    servers: [{ url: publicUrl, description: "This deployment." }],
-    tags: [...simplify(spec.tags) as typeof spec.tags, operationsTag],
-    paths: { ...paths, ...operationsPaths },
+    servers: [scope.server],
+    tags: [...simplify(spec.tags) as typeof spec.tags, ...scope.hasOperations ? [operationsTag] : []],
+    paths,
     ...deliveries.webhooks,
     components: {
-      schemas,
+      // An error body is the only schema that no call need have.
+      schemas: Object.fromEntries(
+        Object.entries(schemas).filter(([name]) =>
+          !(name in errorSchemas) || references.has(`#/components/schemas/${name}`)
+        )
+      ),
       securitySchemes: {
         ...Object.fromEntries(
           Object.entries(spec.components.securitySchemes).map(([name, scheme]) => [
@@ -251,10 +322,10 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
             { description: schemeDescriptions[name] ?? name, ...scheme }
           ])
         ),
-        ...operationsSchemes
+        ...scope.hasOperations ? operationsSchemes : {}
       },
-      parameters: { ...parameters, ...deliveries.parameters },
-      headers,
+      parameters: { ...referred("parameters", parameters, references), ...deliveries.parameters },
+      headers: referred("headers", headers, references),
       responses
     }
   }
@@ -263,8 +334,8 @@ export function* documentSteps(apis: ReadonlyArray<HttpApi.Constraint>, publicUr
 type Document = ReturnType<typeof documentSteps> extends Generator<unknown, infer A> ? A : never
 
 /** The document of {@link documentSteps} at once: it takes up to a second. */
-export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, publicUrl: string): Document => {
-  const steps = documentSteps(apis, publicUrl)
+export const documentOf = (apis: ReadonlyArray<HttpApi.Constraint>, scope: DocumentScope): Document => {
+  const steps = documentSteps(apis, scope)
   for (;;) {
     const step = steps.next()
     if (step.done === true) return step.value

@@ -5,7 +5,7 @@ import type { HttpApi } from "effect/http-api"
 import { RateLimiter } from "../Http.ts"
 import { makeAsset, revalidate, serve } from "../http/Asset.ts"
 import { runInSlices } from "../http/Preparation.ts"
-import { documentSteps, textSteps } from "./Document.ts"
+import { documentSteps, publicScope, textSteps } from "./Document.ts"
 
 /** Any page may read the document: tools that draw it run elsewhere. */
 const headers = { "access-control-allow-origin": "*" }
@@ -17,7 +17,7 @@ export const mount = Effect.fnUntraced(function*(
   publicUrl: string
 ) {
   const asset = yield* Effect.cached(
-    Effect.suspend(() => runInSlices(documentSteps(apis, publicUrl))).pipe(
+    Effect.suspend(() => runInSlices(documentSteps(apis, publicScope(publicUrl)))).pipe(
       Effect.flatMap((document) => runInSlices(textSteps(document))),
       Effect.flatMap((text) => makeAsset(text, "application/json"))
     )

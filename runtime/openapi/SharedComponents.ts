@@ -49,6 +49,13 @@ export const parameters = {
       + "A key's environment is its own, and naming the other one is refused.",
     schema: { type: "string", enum: Environment.literals }
   },
+  Operator: {
+    name: "X-Operator",
+    in: "header",
+    required: false,
+    description: "Who acts, for the audit log: the credential may be several people's.",
+    schema: text(["alice"], { pattern: "^[A-Za-z0-9][A-Za-z0-9._@-]{0,63}$" })
+  },
   RequestId: {
     name: "X-Request-Id",
     in: "header",
@@ -175,6 +182,7 @@ const bodyOf = (schema: Schema.Top, description: string): JsonSchema.JsonSchema 
 export const schemeDescriptions: Readonly<Record<string, string>> = {
   apiKey: "An API key, `mk_…` of merchant scope or `ck_…` of commerce scope. For your server only.",
   commerceKey: "A commerce key under its old name; `x-api-key` is preferred.",
+  adminToken: "The operator's credential: `admin.token` of the config. It is no merchant's, and no scraper's.",
   bearer: "The access token of a wallet's sign-in.",
   sessionToken: "The session of one invoice, from its creation; sent with its signature.",
   signature: "The signature of that session."
@@ -223,6 +231,15 @@ export const queryDescriptions: Readonly<Record<string, string>> = {
   supports_stable_settlement: "Only tokens that can, or cannot, settle in a stablecoin."
 }
 
+/** The same for the operator API, where no key says which merchant and environment are meant. */
+export const operatorQueryDescriptions: Readonly<Record<string, string>> = {
+  ...queryDescriptions,
+  environment: "`devnet` or `mainnet`. Absent: every one that this deployment serves.",
+  starting_after: "Id of the last object of the page before: what follows it in the list.",
+  merchant_id: "One merchant, by its id. Absent: all of them, or what is of none.",
+  is_enabled: "Only what new payments may, or may not, use."
+}
+
 /** What a path parameter means. */
 export const pathDescriptions: Readonly<Record<string, string>> = {
   id: "Id of the object.",
@@ -234,5 +251,7 @@ export const pathDescriptions: Readonly<Record<string, string>> = {
   order_id: "Id of a commerce order.",
   network: "One network.",
   tokenId: "Id of a token.",
+  token_id: "Id of a token.",
+  invoice_id: "Id of an invoice.",
   family: "Networks with the same addresses: `evm`, `solana`, `ton`, `sui` or `cardano`."
 }

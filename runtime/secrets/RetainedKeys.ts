@@ -32,7 +32,7 @@ export const keyRetentions: Readonly<Record<SecretLabel, KeyRetention>> = {
   jwt: { keptSeconds: hourSeconds, authenticates: true },
   // Hashes of random texts of 256 bits, which nobody finds from their hashes with or without the key.
   pepper: { keptSeconds: "unlimited", authenticates: false },
-  // What stands in place of erased persons.
+  // What stands in place of erased persons, and of the addresses that payments of links were begun from.
   personal: { keptSeconds: "unlimited", authenticates: false },
   mail: { keptSeconds: hourSeconds, authenticates: false }
 }

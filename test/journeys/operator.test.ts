@@ -9,6 +9,7 @@ import { existsSync } from "node:fs"
 import { join } from "node:path"
 import { SqlClient } from "effect/sql"
 import { connect, emptyDatabase } from "../support/Database.ts"
+import { checkerFor } from "../support/OpenApi.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import {
   configOf,
@@ -33,11 +34,20 @@ import {
 
 const adminToken = "journey-operator-credential-0123456789"
 
+/** A call whose answer is not judged. */
+const exchangeAsOperator = (service: Service, path: string, sent: TestRequest = {}) =>
+  exchange(service.rpcUrl, `/admin/v1${path}`, {
+    ...sent,
+    headers: { authorization: `Bearer ${adminToken}`, ...sent.headers }
+  })
+
 class Town extends Context.Service<Town, {
   readonly config: object
   readonly services: readonly [Service, Service]
   readonly shops: readonly [Shop, Shop]
   readonly sql: SqlClient.SqlClient
+  /** What an answer does that the service's own document of the operator API does not say. */
+  readonly violations: ReturnType<typeof checkerFor>
 }>()("test/journeys/operator/Town") {
   static readonly layer = Layer.effect(
     Town,
@@ -63,16 +73,23 @@ class Town extends Context.Service<Town, {
         guard(adminToken)
       }
       const shop = yield* openShop(services[0], receiver, key)
-      return { config, services, shops: [shop, { ...shop, service: services[1] }], sql }
+      const { json } = yield* exchangeAsOperator(services[0], "/openapi.json")
+      return { config, services, shops: [shop, { ...shop, service: services[1] }], sql, violations: checkerFor(json) }
     })
   )
 }
 
-/** A call of the operator API, by an operator unless another credential is named. */
+/**
+ * A call of the operator API, by an operator unless another credential is named. Its answer is held against the
+ * document that the service gives of this API.
+ */
 const ask = (service: Service, path: string, sent: TestRequest = {}) =>
-  exchange(service.rpcUrl, `/admin/v1${path}`, {
-    ...sent,
-    headers: { authorization: `Bearer ${adminToken}`, ...sent.headers }
+  Effect.gen(function*() {
+    const { violations } = yield* Town
+    const answer = yield* exchangeAsOperator(service, path, sent)
+    const method = sent.method ?? (sent.body === undefined ? "GET" : "POST")
+    assert.deepStrictEqual(violations({ ...answer, method, path: `/admin/v1${path}` }), [], `${method} ${path}`)
+    return answer
   })
 
 const post = (service: Service, path: string, body: object, name?: string) =>
@@ -97,6 +114,24 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       assert.strictEqual(outside.status, 404)
       assert.strictEqual((yield* ask(service, "/nothing")).status, 404)
       assert.strictEqual((yield* ask(service, "/networks", { method: "DELETE" })).status, 405)
+    }))
+
+  it.effect("describes each of its calls in a document of its own, for whoever has the credential", () =>
+    Effect.gen(function*() {
+      const { services: [first, second] } = yield* Town
+      const document = assertStatus(200, yield* ask(second, "/openapi.json"))
+      const operations: ReadonlyArray<any> = Object.values<any>(document.paths).flatMap((item) => Object.values(item))
+      assert.isAbove(operations.length, 15)
+      assert.isTrue(Object.keys(document.paths).every((path) => path.startsWith("/admin/v1/")))
+      for (const { operationId, responses, security } of operations) {
+        assert.deepStrictEqual(security, [{ adminToken: [] }], operationId)
+        assert.containsAllKeys(responses, ["200", "401", "429"], operationId)
+      }
+      const refused = yield* ask(first, "/openapi.json", { headers: { authorization: "Bearer x" } })
+      assert.strictEqual(refused.status, 401)
+      const { text } = yield* exchange(first.url, "/openapi.json")
+      assert.notInclude(text, "/admin/")
+      assert.notInclude(text, "X-Operator")
     }))
 
   it.effect("disables a network on every instance, follows what was promised there, and enables it again", () =>
@@ -138,6 +173,14 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       })
       assertStatus(200, paid)
       yield* until("the promised payment counts", readInvoice(a, promised.id), ({ status }) => status === "paid")
+
+      const publicStates = yield* Effect.map(
+        second.call("/api/v1/networks/status"),
+        (answer) => assertStatus(200, answer).data.data
+      )
+      const publicConditions = publicStates.map(({ condition, healthy, network }: any) => [network, healthy, condition])
+      assert.deepStrictEqual(publicConditions, [["base", false, "disabled"], ["ethereum", true, "ok"]])
+      assert.notInclude(JSON.stringify(publicStates), "nodes disagree", "why is between operators")
 
       const listed = assertStatus(200, yield* ask(second, "/networks?environment=devnet")).data.data
       assert.deepStrictEqual(

@@ -12,6 +12,7 @@ import { fail, type Finding, ok, warn } from "../doctor/Findings.ts"
 import { examineNodes } from "../doctor/NodeHeads.ts"
 import { examinePrices } from "../doctor/PriceSources.ts"
 import * as Probes from "../doctor/Probes.ts"
+import { examineSecretFiles } from "../doctor/SecretFiles.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed } from "../Failure.ts"
 import { configFileOf, ConfigFlag } from "../Flags.ts"
@@ -105,6 +106,7 @@ const examine = Effect.gen(function*() {
   const { data, http, rpc } = config.settings
   const directory = path.resolve(data.directory)
   findings.push(Findings.directoryFinding(yield* Probes.directoryState(directory), directory))
+  findings.push(...(yield* examineSecretFiles(config, file)))
   const free = yield* Probes.freeBytes(directory)
   if (free !== undefined) findings.push(Findings.diskFinding(free, directory))
   const health = yield* Probes.healthAt(localUrl(http.host, http.port, http.port))

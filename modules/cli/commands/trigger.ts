@@ -67,6 +67,15 @@ interface Simulation {
   }
 }
 
+/**
+ * Why an invoice is paid by a transfer that came after its end; undefined where nothing is to be explained. Pure.
+ */
+export const lateNote = (outcome: Outcome, status: string | undefined): string | undefined =>
+  outcome === "late" && status === "paid"
+    ? "The invoice had ended before the transfer came, and your setting late_payment_policy counts late transfers. "
+      + "Set it to manual, and the next one stays unpaid with the exception late_payment."
+    : undefined
+
 /** Any path: the simulator may be left out of a deployment, and then its calls are in no document. */
 type AnyPost = (path: string, call: { readonly path: {}; readonly body: {}; readonly signal: AbortSignal }) => Promise<
   Simulation
@@ -119,13 +128,20 @@ export const command = Command.make("trigger", {
       eventIds.push(...data.event_ids)
       last = data
     }
-    yield* answer({ invoice: last?.invoice, invoice_payment: last?.invoice_payment, event_ids: eventIds }, (paint) =>
+    const note = lateNote(outcome, last?.invoice.status)
+    yield* answer({
+      invoice: last?.invoice,
+      invoice_payment: last?.invoice_payment,
+      event_ids: eventIds,
+      ...(note === undefined ? {} : { note })
+    }, (paint) =>
       facts([
         ["invoice", id],
         ["status", last?.invoice.status],
         ["paid", last === undefined ? null : `$${last.invoice.amount_paid_decimal} of $${last.invoice.amount_decimal}`],
         ["payment", last?.invoice_payment?.status],
-        ["events", eventIds.join(" ")]
+        ["events", eventIds.join(" ")],
+        ["note", note]
       ], paint))
   })).pipe(Command.withExamples([
     { command: "tillwire trigger paid", description: "A new invoice, and a transfer that pays it" },

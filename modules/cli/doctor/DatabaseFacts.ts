@@ -1,9 +1,10 @@
 /** What a PostgreSQL of the operator's own is like, without changing anything in it. */
-import { Clock, Effect, Logger } from "effect"
+import { Clock, Effect, type FileSystem, Logger, type Path } from "effect"
 import { SqlClient } from "effect/sql"
 import type { LoadedConfig, SelectedStore } from "../../../runtime/Config.ts"
 import { explainConnection, locationOf, objection, pool } from "../../../runtime/store/Postgres.ts"
 import { checkSessions } from "../../../runtime/store/Sessions.ts"
+import { examineContents } from "./DatabaseContents.ts"
 import { fail, type Finding, ok, skewFailSeconds, skewWarnSeconds, warn } from "./Findings.ts"
 
 const check = "database"
@@ -75,7 +76,10 @@ const readFacts = Effect.gen(function*() {
   return facts!
 })
 
-const examinePostgres = Effect.fnUntraced(function*({ options }: Extract<SelectedStore, { readonly use: "postgres" }>) {
+const examinePostgres = Effect.fnUntraced(function*(
+  config: LoadedConfig,
+  { options }: Extract<SelectedStore, { readonly use: "postgres" }>
+) {
   const where = locationOf(options.url)
   return yield* Effect.gen(function*() {
     // The first statement opens the connection, which may take long: the clocks are compared by the second one.
@@ -84,7 +88,8 @@ const examinePostgres = Effect.fnUntraced(function*({ options }: Extract<Selecte
     const facts = yield* readFacts
     const after = yield* Clock.currentTimeMillis
     if (objection(facts) === undefined) yield* checkSessions(where)
-    return judgeDatabase(where, facts, options.maxConnections, (facts.now_millis - (before + after) / 2) / 1000)
+    const skewSeconds = (facts.now_millis - (before + after) / 2) / 1000
+    return [...judgeDatabase(where, facts, options.maxConnections, skewSeconds), ...(yield* examineContents(config))]
   }).pipe(
     Effect.catchTag("SqlError", (error) => Effect.fail(explainConnection(error, where))),
     Effect.provide(pool({ url: options.url }, where, { ...options, maxConnections: 2 })),
@@ -93,7 +98,9 @@ const examinePostgres = Effect.fnUntraced(function*({ options }: Extract<Selecte
 })
 
 /** Looks at the server that the config names; the embedded one starts with the service. */
-export const examineDatabase = ({ store }: LoadedConfig): Effect.Effect<ReadonlyArray<Finding>> =>
-  store.use === "postgres"
-    ? Effect.provide(examinePostgres(store), Logger.layer([]))
+export const examineDatabase = (
+  config: LoadedConfig
+): Effect.Effect<ReadonlyArray<Finding>, never, FileSystem.FileSystem | Path.Path> =>
+  config.store.use === "postgres"
+    ? Effect.provide(examinePostgres(config, config.store), Logger.layer([]))
     : Effect.succeed([ok(check, "embedded: it runs inside the service")])

@@ -188,21 +188,27 @@ const recoveryRefused = publicError("TOKEN_INVALID", {
   message: "The e-mail address or the code is not right, or the code was used before"
 })
 
-/** Takes one of the tries of an e-mail address, whether anybody has it or not. */
+/**
+ * Takes one of the tries of an e-mail address, whether anybody has it or not. Those that were counted under an earlier
+ * master key count as well: a rotation gives nobody more tries.
+ */
 const takeTry = (context: TeamContext, email: string) => {
-  const id = hashOf(context, "email", email)
+  const [id = "", ...formerIds] = hashesOf(context, "email", email)
   return decideInTurn(
     context,
     "token",
     id,
     Effect.gen(function*() {
       const before = yield* context.repo.tries(id)
+      const former = yield* Effect.forEach(formerIds, context.repo.tries)
       const now = yield* nowSeconds
-      const tries = nextTry(before?.tries ?? [], now)
-      if (tries === undefined) {
+      const own = before?.tries ?? []
+      const known = [...own, ...former.flatMap((row) => row?.tries ?? [])]
+      const tries = nextTry(own, now)
+      if (tries === undefined || nextTry(known, now) === undefined) {
         return yield* publicError("RATE_LIMIT_EXCEEDED", {
           message: "Recovery takes 5 tries an hour: wait, or sign in by other means",
-          retryAfterSeconds: secondsToNextTry(before?.tries ?? [], now)
+          retryAfterSeconds: secondsToNextTry(known, now)
         })
       }
       yield* append(context, systemMerchant, [triesWrite({ id, tries, version: (before?.version ?? 0) + 1 })])

@@ -141,7 +141,10 @@ describe("doctor, of what the service stands on", () => {
         Effect.flatMap(loaded({ store: { use: "postgres", options: { url } } }), examineDatabase)
       // The suite's server runs without fsync, and only that is to be said of it.
       const found = yield* examine((yield* freshDatabase).url)
-      assert.deepStrictEqual(found.map(({ verdict, what }) => [verdict, /fsync/.test(what)]), [["warn", true]])
+      assert.deepStrictEqual(
+        found.map(({ check, verdict, what }) => [check, verdict, /fsync/.test(what)]),
+        [["database", "warn", true], ["database tables", "ok", false]]
+      )
       const missing = yield* examine(`postgresql://till:secret-of-the-store@127.0.0.1:${away}/till`)
       assertFault(missing, "database", "fail", /cannot be reached/)
       assert.notInclude(JSON.stringify(missing), "secret-of-the-store")

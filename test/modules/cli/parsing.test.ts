@@ -8,7 +8,7 @@ import { encode } from "uqr"
 import { addressOf } from "../../../modules/cli/Admin.ts"
 import { keyPathOf } from "../../../modules/cli/commands/config.ts"
 import { isAccepted, outcomeText } from "../../../modules/cli/commands/listen.ts"
-import { invoiceFieldsOf } from "../../../modules/cli/commands/trigger.ts"
+import { invoiceFieldsOf, lateNote } from "../../../modules/cli/commands/trigger.ts"
 import { headerOf } from "../../../modules/cli/commands/verify.ts"
 import { callFailure, localUrl } from "../../../modules/cli/Connection.ts"
 import { sinceSeconds } from "../../../modules/cli/Duration.ts"
@@ -55,6 +55,12 @@ describe("the command line", () => {
       amount_usd: "5",
       metadata: { order: "17" }
     })
+  })
+
+  it("says why an invoice is paid by a transfer that came late, and how one stays unpaid", () => {
+    assert.match(lateNote("late", "paid") ?? "", /ended before the transfer came.*late_payment_policy.*manual/)
+    assert.isUndefined(lateNote("late", "expired"))
+    assert.isUndefined(lateNote("paid", "paid"))
   })
 
   it("reaches a listener on all addresses by the one of this machine", () => {

@@ -7,17 +7,17 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
-import { execFile } from "node:child_process"
 import { globSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { resolveSettings } from "../../../runtime/boot.ts"
 import { apisOf, distinctPlugins } from "../../../runtime/boot/Kernel.ts"
 import { load } from "../../../runtime/Config.ts"
 import { endpointsOf } from "../../../runtime/http/Routes.ts"
-import { documentOf, textOf } from "../../../runtime/openapi/Document.ts"
+import { documentOf, publicScope, textOf } from "../../../runtime/openapi/Document.ts"
 import { deliveryHeaders, signingKey } from "../../../runtime/webhooks/Signature.ts"
 import { errorCodes } from "../../../schemas/Errors.ts"
 import { deliveredTypes, eventObjects, eventTypes } from "../../../schemas/Event.ts"
+import { lintWithRedocly, lintWithSpectral } from "../../support/OpenApiLinters.ts"
 
 const root = decodeURIComponent(new URL("../../..", import.meta.url).pathname)
 const file = join(root, "modules/docs/openapi.json")
@@ -41,25 +41,12 @@ const none = (breaches: ReadonlyArray<string>) => assert.strictEqual(breaches.jo
 const faults = (found: (one: Found) => ReadonlyArray<string>) =>
   operations.flatMap((one) => found(one).map((fault) => `${one.name}: ${fault}`))
 
-/** A tool's own judgement: it ends with 0, or its complaints are the failure. */
-const judged = (words: ReadonlyArray<string>) =>
-  Effect.callback<void>((resume) => {
-    const environment = { ...process.env, REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true" }
-    execFile(
-      process.execPath,
-      [...words],
-      { cwd: root, env: environment, maxBuffer: 2 ** 24 },
-      (error, said, complained) =>
-        resume(error === null ? Effect.void : Effect.die(new Error(`${said}\n${complained}`)))
-    )
-  })
-
 describe("modules/docs/openapi.json", () => {
   it.effect("is what config/devnet.jsonc serves: after a change of the API run `npm run openapi`", () =>
     Effect.gen(function*() {
       const loaded = yield* load({ file: join(root, "config/devnet.jsonc"), environment: {} })
       const { publicUrl } = yield* resolveSettings(loaded, "none")
-      const made = textOf(documentOf(apisOf(distinctPlugins(loaded.plugins)), publicUrl))
+      const made = textOf(documentOf(apisOf(distinctPlugins(loaded.plugins)), publicScope(publicUrl)))
       const [was, is] = [committed.trimEnd().split("\n"), made.split("\n")]
       const line = is.findIndex((text, index) => text !== was[index])
       assert.isTrue(
@@ -240,20 +227,7 @@ describe("modules/docs/openapi.json", () => {
     assert.deepStrictEqual(security, [{ opsToken: [] }])
   })
 
-  it.effect(
-    "passes Redocly's recommended rules",
-    () => judged([join(root, "node_modules/@redocly/cli/bin/cli.js"), "lint", "--config", ".redocly.yaml", file]),
-    60_000
-  )
+  it("passes Redocly's recommended rules", () => lintWithRedocly(file), 60_000)
 
-  it.effect("passes Spectral's rules for OpenAPI, warnings included", () =>
-    judged([
-      join(root, "node_modules/@stoplight/spectral-cli/dist/index.js"),
-      "lint",
-      "--ruleset",
-      ".spectral.yaml",
-      "--fail-severity",
-      "warn",
-      file
-    ]), 60_000)
+  it("passes Spectral's rules for OpenAPI, warnings included", () => lintWithSpectral(file), 60_000)
 })

@@ -5,7 +5,7 @@
  * an address of its own.
  */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, type Scope } from "effect"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
@@ -16,7 +16,14 @@ import { asForm } from "../../journeys/Payor.ts"
 import { assertStatus } from "../../journeys/Shop.ts"
 import { migratedDatabase } from "../../support/Database.ts"
 import { generousLimits } from "../../support/Limits.ts"
-import { configOf, type Service, startService, temporaryDirectory, type TestRequest } from "../../support/Service.ts"
+import {
+  configOf,
+  masterKey,
+  type Service,
+  startService,
+  temporaryDirectory,
+  type TestRequest
+} from "../../support/Service.ts"
 
 const publicUrl = "https://pay.example/shop"
 const en = linkTextsOf({ locale: "en" })
@@ -30,6 +37,8 @@ class Deployed extends Context.Service<Deployed, {
   readonly service: Service
   /** One more instance on the same database. */
   readonly twin: Service
+  /** Starts another one, which was given a new master key before the one of these. */
+  readonly startRotated: Effect.Effect<Service, never, Scope.Scope>
   readonly jwt: Headers
   readonly key: Headers
   readonly commerceKey: Headers
@@ -48,12 +57,14 @@ class Deployed extends Context.Service<Deployed, {
       const modules = config.modules.map((entry: { readonly use: string }) =>
         entry.use === "identity" ? { ...entry, options: { signup: "open" } } : entry
       )
-      const start = Effect.flatMap(
-        temporaryDirectory,
-        (directory) => startService({ directory, config: { ...config, modules } })
-      )
-      const service = yield* start
-      const twin = yield* start
+      const startWith = (master: ReadonlyArray<string>) =>
+        Effect.flatMap(
+          temporaryDirectory,
+          (directory) => startService({ directory, config: { ...config, modules, secrets: { master } } })
+        )
+      const service = yield* startWith([masterKey])
+      const twin = yield* startWith([masterKey])
+      const startRotated = startWith(["7b".repeat(32), masterKey])
       const merchant = Effect.gen(function*() {
         const session = yield* signIn(service, privateKeyToAccount(generatePrivateKey()))
         const jwt = { authorization: `Bearer ${session.access_token}` }
@@ -68,7 +79,7 @@ class Deployed extends Context.Service<Deployed, {
       const branding = { name: "Blue Bottle Store", accent: "#0a7a4b", support_email: "help@shop.example" }
       const settings = { method: "PATCH", headers: one.key, body: { branding } }
       assertStatus(200, yield* service.call("/api/v1/merchant/settings", settings))
-      return { ...one, service, twin, stranger: (yield* merchant).key }
+      return { ...one, service, twin, startRotated, stranger: (yield* merchant).key }
     })
   )
 }
@@ -282,6 +293,13 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "2 minutes" })("a pa
       assert.isAtLeast(Number(refused.headers["retry-after"]), 3_500, "by the hour")
       const made = yield* Effect.forEach(links, invoicesOf)
       assert.lengthOf(made.flat(), 20)
+      const { startRotated } = yield* Deployed
+      const form = asForm({ action: "pay", visit: randomUUID().replaceAll("-", "").slice(0, 22) })
+      const afterRotation = yield* (yield* startRotated).call(links[0]!.path, {
+        ...form,
+        headers: { ...form.headers, "x-forwarded-for": `${network}::99` }
+      })
+      assert.strictEqual(afterRotation.status, 429, "a new master key forgets nobody")
       const looked = yield* Effect.forEach(
         Array.from({ length: pagesPerMinute - 20 }, (_, index) => index),
         () => newBrowser({ address: `${network}::99` }).ask(links[0]!.path)

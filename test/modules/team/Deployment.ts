@@ -82,12 +82,18 @@ export type Services =
   | TeamSessions
   | TeamSignIn
 
-const masters = [randomBytes(32)] as const
+type Masters = readonly [Buffer, ...ReadonlyArray<Buffer>]
 
-/** One instance; several over one database share nothing else. */
+const masters: Masters = [randomBytes(32)]
+
+/** The master keys of an operator who has put a new one before that of the other instances. */
+export const rotatedMasters: Masters = [randomBytes(32), ...masters]
+
+/** One instance; several over one database share nothing else. `keys`: its master keys, the newest first. */
 export const instance = (
   environments: readonly [Environment, ...Array<Environment>] = ["devnet"],
-  database?: TestDatabase
+  database?: TestDatabase,
+  keys = masters
 ): Layer.Layer<Services> => {
   const none = undefined as never
   const routes = Layer.mergeAll(team.layer(none), audit.layer(none)).pipe(
@@ -107,7 +113,7 @@ export const instance = (
       ],
       settingsLayer({ environments, publicUrl }),
       (database === undefined ? migratedLayer : connect(database)) as never,
-      Layer.effect(Secrets, Effect.orDie(fromMasters(masters)))
+      Layer.effect(Secrets, Effect.orDie(fromMasters(keys)))
     )
   )
   return Layer.fresh(apiLayer([AuthApi, IdentityApi, TeamApi, AuditApi], routes as never, below)) as never
@@ -116,8 +122,9 @@ export const instance = (
 /** The services of a further instance, for as long as the test's scope lasts. */
 export const start = (
   database: TestDatabase,
-  environments?: readonly [Environment, ...Array<Environment>]
-): Effect.Effect<Context.Context<Services>, never, Scope.Scope> => Layer.build(instance(environments, database))
+  environments?: readonly [Environment, ...Array<Environment>],
+  keys?: Masters
+): Effect.Effect<Context.Context<Services>, never, Scope.Scope> => Layer.build(instance(environments, database, keys))
 
 /** A new merchant, of which nobody is a member. */
 export const newMerchant = Effect.flatMap(

@@ -25,6 +25,7 @@ import {
   newMerchant,
   post,
   publicUrl,
+  rotatedMasters,
   sign,
   signInByLink,
   start,
@@ -384,6 +385,27 @@ layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("where real mo
       const [wallet] = yield* sql<{ money_from: bigint }>`SELECT money_from FROM sign_in_wallets
         WHERE merchant_id = ${merchant}`
       assert.strictEqual(Number(wallet!.money_from), session.moneyFrom)
+    }))
+})
+
+describe("after the master key was replaced", () => {
+  it.effect("an e-mail address has no more tries of a recovery code than before", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const before = yield* start(database)
+      const after = yield* start(database, undefined, rotatedMasters)
+      const guess = Effect.flatMap(
+        TeamSignIn,
+        ({ byRecovery }) => outcome(byRecovery("brute@shop.example", "0000-0000-0000"))
+      )
+      const guesses = yield* Effect.forEach(
+        [before, before, before, after, after, after],
+        (services) => Effect.provide(guess, services)
+      )
+      assert.deepStrictEqual(guesses, [
+        ...Array.from({ length: 5 }, () => "TOKEN_INVALID"),
+        "RATE_LIMIT_EXCEEDED"
+      ])
     }))
 })
 

@@ -9,7 +9,7 @@ import { PayorSession } from "../../../modules/payments/api.ts"
 import { Anonymous, MerchantAuth } from "../../../runtime/Http.ts"
 import { addressLimitOf } from "../../../runtime/http/Operation.ts"
 import { commonCodes, hasMiddleware } from "../../../runtime/openapi/CommonErrors.ts"
-import { documentOf } from "../../../runtime/openapi/Document.ts"
+import { documentOf, publicScope } from "../../../runtime/openapi/Document.ts"
 import { type ErrorCode, errorCodes, statusOf } from "../../../schemas/Errors.ts"
 import { optionalModules } from "../../support/Removal.ts"
 
@@ -54,7 +54,7 @@ interface Answer {
   readonly $ref?: string
 }
 
-const document = documentOf(apis, "https://till.test") as unknown as {
+const document = documentOf(apis, publicScope("https://till.test")) as unknown as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>
   readonly components: { readonly responses: Readonly<Record<string, Answer>> }
 }

@@ -14,7 +14,7 @@ import {
   RequiresAllSchemes,
   WrappedErrors
 } from "../../../runtime/Http.ts"
-import { documentOf, documentSteps, textSteps } from "../../../runtime/openapi/Document.ts"
+import { documentOf, documentSteps, publicScope, textSteps } from "../../../runtime/openapi/Document.ts"
 
 class Pair extends HttpApiMiddleware.Service<Pair>()("test/Pair", {
   security: {
@@ -54,7 +54,7 @@ const pages = HttpApiGroup.make("pages").add(
 
 const document: any = documentOf(
   [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)],
-  "https://till.test"
+  publicScope("https://till.test")
 )
 const { components, paths } = document
 
@@ -157,7 +157,7 @@ describe("the document of a running service", () => {
   const apis = [HttpApi.make("things").add(things), HttpApi.make("pages").add(pages)]
 
   it("is made in a step per group, schema and call, and written in a step per path, to the same text", () => {
-    const made = run(documentSteps(apis, "https://till.test"))
+    const made = run(documentSteps(apis, publicScope("https://till.test")))
     const { components, paths } = made.result
     assert.isAtLeast(made.count, 2 + Object.keys(components.schemas).length + 5)
     const text = run(textSteps(made.result))
@@ -173,7 +173,7 @@ describe("the document of a running service", () => {
     const both: any = documentOf([
       HttpApi.make("a").add(group("a", named(Schema.Struct({ width: Schema.String }))) as never),
       HttpApi.make("b").add(group("b", named(Schema.Struct({ weight: Schema.String }))) as never)
-    ], "https://till.test")
+    ], publicScope("https://till.test"))
     const fieldOf = (path: string) => {
       const { schema } = both.paths[path].get.responses["200"].content["application/json"]
       return Object.keys(both.components.schemas[schema.$ref.split("/").at(-1)].properties)
