@@ -65,6 +65,22 @@ export class Cluster<A> {
     })
   }
 
+  /** All places have an instance that runs. */
+  isComplete(): boolean {
+    return this.instances().length === this.running.length
+  }
+
+  /** Waits until nothing is absent or paused, after which nothing goes wrong any more. */
+  recover: Effect.Effect<void> = Effect.suspend(() => {
+    this.world.endFaults()
+    const wait: Effect.Effect<void> = Effect.suspend(() =>
+      this.isComplete() && this.world.pausedMillis() === 0
+        ? Effect.void
+        : Effect.andThen(Effect.sleep(1_000), wait)
+    )
+    return wait
+  })
+
   /** Stops all of them in good order. */
   stop: Effect.Effect<void> = Effect.suspend(() => {
     this.isEnding = true

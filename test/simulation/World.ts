@@ -4,7 +4,7 @@
  *
  * Time only passes when the world says so. A killed instance is one of which nothing is taken any more.
  */
-import { Clock, Context, Duration, Effect, type Exit, Logger, Random, References, Scheduler } from "effect"
+import { Cause, Clock, Context, Duration, Effect, type Exit, Logger, Random, References, Scheduler } from "effect"
 import { createHash } from "node:crypto"
 import { MachineClock } from "../../runtime/Clock.ts"
 import { UuidSource } from "../../runtime/Uuid.ts"
@@ -155,7 +155,7 @@ export class World {
           })
       }
     }
-    const logger = Logger.make<unknown, void>(({ logLevel, message }) => {
+    const logger = Logger.make<unknown, void>(({ cause, logLevel, message }) => {
       const line = `${name} ${logLevel}: ${
         [message].flat().map((part) =>
           part instanceof Error
@@ -163,7 +163,7 @@ export class World {
             : JSON.stringify(part, (_, value) => typeof value === "bigint" ? String(value) : value)
         ).join(" ")
       }`
-      this.log.push(line)
+      this.log.push(cause.reasons.length === 0 ? line : `${line} ${Cause.pretty(cause).slice(0, 400)}`)
       this.note(line)
     })
     const instance: Instance = {
@@ -243,6 +243,18 @@ export class World {
 
   atPlace(place: number): Instance | undefined {
     return this.instances.find((instance) => instance.place === place)
+  }
+
+  /** Nothing goes wrong from now on. What is paused or absent already comes back in its time. */
+  endFaults(): void {
+    this.stepFaults.length = 0
+    this.callFaults.clear()
+    this.note("no more faults")
+  }
+
+  /** Milliseconds until nothing is paused any more. */
+  pausedMillis(): number {
+    return Math.max(0, ...this.instances.map(({ stalledUntil }) => stalledUntil - this.now))
   }
 
   private strike(fault: Fault): void {

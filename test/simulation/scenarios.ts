@@ -1,5 +1,6 @@
 /** All scenarios. */
-import type { Scenario } from "./Simulation.ts"
 import { commits } from "./scenarios/commits.ts"
+import { backgroundWork } from "./scenarios/work.ts"
+import type { Scenario } from "./Simulation.ts"
 
-export const scenarios: ReadonlyArray<Scenario> = [commits]
+export const scenarios: ReadonlyArray<Scenario> = [commits, backgroundWork]
