@@ -29,6 +29,8 @@ export interface FaultBudget {
   readonly instancesKilled: number
   readonly instancesStalled: number
   readonly clocksStepped: number
+  /** Milliseconds: the database's clock is set by no more than this. */
+  readonly longestClockStep: number
   readonly disturbances: number
 }
 
@@ -74,7 +76,12 @@ export const faultsOf = (seed: number, budget: FaultBudget, instances: number): 
     })),
     ...some(budget.clocksStepped, (): Fault =>
       draws.happens(0.5)
-        ? { _tag: "ClockStepped", atStep: atStep(), place: null, millis: draws.oneOf(databaseSteps) }
+        ? {
+          _tag: "ClockStepped",
+          atStep: atStep(),
+          place: null,
+          millis: draws.oneOf(databaseSteps.filter((millis) => Math.abs(millis) <= budget.longestClockStep))
+        }
         : { _tag: "ClockStepped", atStep: atStep(), place: place(), millis: draws.oneOf(clockSteps) }),
     ...some(budget.disturbances, (): Fault => ({
       _tag: "Disturbance",

@@ -12,6 +12,7 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type * as SqlConnection from "effect/sql/SqlConnection"
 import { sessionSettings } from "../../runtime/store/Postgres.ts"
+import type { PlantedBug } from "./Simulation.ts"
 import { epochMillis, type Instance, type World } from "./World.ts"
 
 export interface DatabaseAddress {
@@ -58,7 +59,10 @@ end $$`
 /** Rows of these hold what an installation has before anybody uses it. */
 const isKept = (table: string) => table.startsWith("migrations_") || table === "rollup_versions" || table === "tokens"
 
-/** Columns whose values PostgreSQL takes from a counter of its own that no run can set back. */
+/**
+ * Columns whose values PostgreSQL takes from a counter of its own that no run can set back. What is sealed is made with
+ * a random number too, and shown in no run.
+ */
 const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid"])
 
 /** Runs after which what deleted rows have left is removed. */
@@ -95,14 +99,22 @@ export class SimulatedDatabase {
   static async open(
     address: DatabaseAddress,
     prepare: ReadonlyArray<string> = [],
-    change: (statement: string) => string = (statement) => statement
+    plant?: Pick<PlantedBug, "statement" | "function">
   ): Promise<SimulatedDatabase> {
+    const change = plant?.statement ?? ((statement: string) => statement)
     const database = new SimulatedDatabase(await Effect.runPromise(Scope.make()), address, change)
     const session = await database.connect()
     const execute = (statement: string) =>
       Effect.runPromise(session.connection.query(statement, [], false)).then(({ rows }) => rows)
     for (const statement of prepare) await execute(statement)
     for (const statement of install) await execute(statement)
+    if (plant?.function !== undefined) {
+      const { from, name, to } = plant.function
+      const [row] = await execute(`select pg_get_functiondef('${name}'::regproc) as text`)
+      const text = String(row?.["text"])
+      if (!text.includes(from)) throw new Error(`${name} has no "${from}" any more: plant the bug elsewhere`)
+      await execute(text.replaceAll(from, to))
+    }
     const tables = await execute(
       "select relname as name from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1"
     )
@@ -319,7 +331,7 @@ const connectionLost: Outcome = Exit.fail(
 )
 
 const plain = (key: string, value: unknown): unknown =>
-  counters.has(key) ? null : typeof value === "bigint" ? String(value) : value
+  counters.has(key) || key.startsWith("sealed") ? null : typeof value === "bigint" ? String(value) : value
 
 const summaryOf = (outcome: Outcome): string =>
   Exit.isSuccess(outcome)

@@ -16,6 +16,10 @@ export interface PlantedBug {
   readonly promise: string
   /** What it makes of the text of a statement. */
   readonly statement?: (statement: string) => string
+  /** What it makes of a function in the database. */
+  readonly function?: { readonly name: string; readonly from: string; readonly to: string }
+  /** A seed that finds it; where the code has changed since, others are searched. */
+  readonly seed: number
 }
 
 /** Instances, those who use them, and the promises that must hold afterwards. */
@@ -66,7 +70,7 @@ export const openStage = async (
   address: DatabaseAddress,
   plant?: PlantedBug
 ): Promise<Stage> => {
-  const database = await SimulatedDatabase.open(address, scenario.prepare, plant?.statement)
+  const database = await SimulatedDatabase.open(address, scenario.prepare, plant)
   const stage = { scenario, database, plant }
   // The first start on a database makes functions in it that all others find.
   await run(stage, { seed: 0, faults: [], orderlyFrom: 0 })

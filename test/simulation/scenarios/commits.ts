@@ -54,18 +54,47 @@ interface Told {
 export const plants: ReadonlyArray<PlantedBug> = [
   {
     name: "versions are not compared",
+    seed: 17,
     promise: promises.row,
     statement: (text) => text.replaceAll("where t.version = excluded.version - 1", "where true")
   },
   {
     name: "a balance is set in place of moved",
+    seed: 1,
     promise: promises.balance,
     statement: (text) => text.replaceAll("set units = t.units + excluded.units", "set units = excluded.units")
   },
-  { name: "an unknown outcome is taken for success", promise: promises.acknowledged },
-  { name: "a commit of unknown outcome is sent again", promise: promises.refused },
+  {
+    name: "a key that is taken stops nothing",
+    seed: 1,
+    promise: promises.key,
+    statement: (text) =>
+      text.replaceAll(
+        "r order by r.merchant_id, r.environment, r.scope;",
+        "r order by r.merchant_id, r.environment, r.scope on conflict do nothing;"
+      )
+  },
+  {
+    name: "the first event of a flush is left out",
+    seed: 1,
+    promise: promises.whole,
+    statement: (text) => text.replace(/(e\.is_for_payors, e\.data\s+from \([\s\S]*?\) e);/, "$1 where e.place > 1;")
+  },
+  {
+    name: "a flush answers another position before its own",
+    seed: 1,
+    promise: promises.feed,
+    statement: (text) =>
+      text.replaceAll(
+        "v_previous_ms[e.merchant], v_previous_seq[e.merchant]\n",
+        "v_previous_ms[e.merchant], v_previous_seq[e.merchant] - 1\n"
+      )
+  },
+  { name: "an unknown outcome is taken for success", seed: 1, promise: promises.acknowledged },
+  { name: "a commit of unknown outcome is sent again", seed: 1, promise: promises.refused },
   {
     name: "the position of an event does not wait for the clock to catch up",
+    seed: 5,
     promise: promises.order,
     statement: (text) => text.replaceAll(/greatest\(v_previous_ms\[e\.merchant\], v_clock\)/g, "v_clock")
   }
@@ -316,9 +345,10 @@ export const commits: Scenario = {
     instancesKilled: 2,
     instancesStalled: 2,
     clocksStepped: 2,
+    longestClockStep: 3_600_000,
     disturbances: 0
   },
-  seedsInTests: 60,
+  seedsInTests: 140,
   plants,
   run
 }
