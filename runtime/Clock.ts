@@ -1,5 +1,5 @@
 /** The times the service goes by, read from Effect's clock so that tests can replace it. */
-import { Clock, Effect } from "effect"
+import { Clock, Context, Effect } from "effect"
 
 /**
  * Milliseconds of a clock that no correction of the system's time moves, and that runs on while the process is stopped:
@@ -8,6 +8,21 @@ import { Clock, Effect } from "effect"
 export const monotonicMillis: Effect.Effect<number> = Effect.map(
   Clock.monotonicTimeNanos,
   (nanos) => Number(nanos) / 1e6
+)
+
+/**
+ * The clock of the machine: for limits on a real database, which are in real time whatever clock the rest of the service
+ * runs under.
+ */
+export const MachineClock: Context.Reference<Clock.Clock> = Context.Reference<Clock.Clock>(
+  "tillwire/runtime/MachineClock",
+  { defaultValue: () => Clock.Clock.defaultValue() }
+)
+
+/** Reads {@link monotonicMillis} of the machine's clock. */
+export const machineMillis: Effect.Effect<() => number> = Effect.map(
+  MachineClock,
+  (clock) => () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
 )
 
 /** The time in whole seconds since 1970, as rows and the wire carry it: a second that has begun does not count yet. */

@@ -6,9 +6,9 @@
  */
 import { Context, Effect, type Exit, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { monotonicMillis } from "./Clock.ts"
 import type { Fence } from "./Commit.ts"
+import { uuidV4 } from "./Uuid.ts"
 
 /** A lease that this instance holds or waits for. */
 export interface LeaseStatus {
@@ -76,7 +76,7 @@ interface LeaseRecord {
 // oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const instance = randomUUID()
+  const instance = yield* uuidV4
   const records = new Map<string, LeaseRecord>()
   let holds = 0
 

@@ -1,10 +1,11 @@
 /** How the last flushes of the commit log ended, kept in memory: health reads it without a query while all is well. */
 import { Context, Effect, Layer, Metric } from "effect"
 import { SqlClient } from "effect/sql"
+import { machineMillis } from "../Clock.ts"
 import { Health, initializeSeries } from "../Telemetry.ts"
 import type { Finding } from "../telemetry/HealthReport.ts"
 
-/** The last flushes of this instance. Times are milliseconds of `performance.now()`; null: never. */
+/** The last flushes of this instance. Times are milliseconds of the machine's clock; null: never. */
 export interface FlushHistory {
   readonly failures: number
   readonly failedAtMillis: number | null
@@ -100,8 +101,7 @@ export const healthLayer: Layer.Layer<never, never, Health | FlushLog | SqlClien
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const log = yield* FlushLog
-    // The commit log times flushes by the real clock, also in tests that replace the service's clock.
-    const now = () => performance.now()
+    const now = yield* machineMillis
     let reportedFailures = 0
     yield* initializeSeries(failures)
     yield* Metric.update(sinceFailure, -1)

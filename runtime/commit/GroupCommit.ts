@@ -4,6 +4,7 @@
  */
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
+import { MachineClock, machineMillis } from "../Clock.ts"
 import { type Append, Commit, type CommitResult, type CommittedEvent, Conflict, IdempotentReplay } from "../Commit.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import {
@@ -63,12 +64,9 @@ type Failure = Conflict | IdempotentReplay | PublicError
 interface PendingCommit {
   readonly encoded: EncodedCommit
   readonly resume: (result: Effect.Effect<CommitResult, Failure>) => void
-  /** By {@link monotonicMillis}. */
+  /** By the machine's clock. */
   readonly queuedAtMillis: number
 }
-
-/** Real time, also in tests that replace the service's clock. */
-const monotonicMillis = () => performance.now()
 
 interface Shard {
   readonly queue: Array<PendingCommit>
@@ -114,8 +112,8 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const traces = yield* Traces
-    // The limit on a real database is in real time, whatever clock the rest of the service runs under.
-    const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, Clock.Clock.defaultValue())
+    const monotonicMillis = yield* machineMillis
+    const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, yield* MachineClock)
     const { shapes, statements } = yield* prepare(tables, rollups)
     const keys = new Set(["idempotency_pkey", ...shapes.map(({ keyConstraint }) => keyConstraint)])
     const byName = new Map(shapes.map((shape, place) => [shape.name, { ...shape, place }]))
@@ -320,7 +318,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
 interface Tries {
   readonly retries: number
   readonly conflicts: number
-  /** When the search for commits that wait for a lock ends, by {@link monotonicMillis}; null: no lock was met. */
+  /** When the search for commits that wait for a lock ends, by the machine's clock; null: no lock was met. */
   readonly lockSearchUntil: number | null
 }
 const noTries: Tries = { retries: 0, conflicts: 0, lockSearchUntil: null }

@@ -7,13 +7,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Latch, Layer, Queue, Schedule } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { CommitFeed, type CommittedBatch } from "../commit/CommitFeed.ts"
 import type { CommittedEvent } from "../Commit.ts"
 import { EventBus, type EventHandler } from "../EventBus.ts"
 import { compareEventPositions, type EventPosition } from "../../schemas/Ids.ts"
 import { makeEventRepo } from "./EventRepo.ts"
 import { makeSubscriber, type Subscriber } from "./Subscriber.ts"
+import { uuidV4 } from "../Uuid.ts"
 
 /** Milliseconds between looks at the streams that moved. */
 const pollMillis = 1_000
@@ -47,7 +47,7 @@ const make = Effect.gen(function*() {
   const pg = yield* PgClient.PgClient
   const feed = yield* CommitFeed
   const repo = yield* makeEventRepo
-  const sender = randomUUID()
+  const sender = yield* uuidV4
 
   const positions = new Map<number, EventPosition>()
   const subscribers = new Set<Subscriber>()

@@ -13,8 +13,8 @@
  */
 import { Clock, Effect, FiberSet, Latch, Layer, MutableRef, Random, Schedule, type Scope, Semaphore } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
-import { randomUUID } from "node:crypto"
 import { monotonicMillis } from "../Clock.ts"
+import { uuidV4 } from "../Uuid.ts"
 import type { Commit, CommittedEvent } from "../Commit.ts"
 import { EventBus } from "../EventBus.ts"
 import type { Notices } from "../Notices.ts"
@@ -64,7 +64,7 @@ const retrySchedule = { schedule: Schedule.exponential("100 millis"), times: 5 }
 const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
   const transports = makeTransports()
   const context: DelivererContext = {
-    holder: randomUUID(),
+    holder: yield* uuidV4,
     clock: yield* Clock.Clock,
     random: yield* Random.Random,
     services: yield* Effect.context<never>(),

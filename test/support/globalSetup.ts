@@ -19,7 +19,7 @@ import { connect, fullTemplate, template } from "./Database.ts"
 import type { TestServer } from "./Database.ts"
 import { allMigrations } from "./Migrations.ts"
 
-interface Started {
+export interface Started {
   readonly server: TestServer
   readonly stop: () => Promise<void>
 }
@@ -36,7 +36,7 @@ const settings = [
 
 const startPollMillis = 10
 
-const startEmbedded = async (): Promise<Started> => {
+export const startEmbedded = async (): Promise<Started> => {
   const root = mkdtempSync(join(tmpdir(), "till-"))
   const runAs = await Effect.runPromise(findRunAs(root))
   if (runAs !== undefined) chownSync(root, runAs.uid, runAs.gid)
@@ -86,7 +86,7 @@ const startContainer = async (): Promise<Started> => {
 }
 
 /** The runtime's tables, and a copy with those of every module. */
-const makeTemplates = (server: TestServer) =>
+export const makeTemplates = (server: TestServer) =>
   Effect.gen(function*() {
     const onServer = connect({ ...server, database: "postgres" })
     const make = (name: string, from: string) =>

@@ -1,0 +1,8 @@
+/**
+ * Goal: races that a seed can find are found before a merchant does, and what was found is found again.
+ * Method: whole runs in simulated worlds (`World.ts`); `npm run simulate` runs more of them.
+ */
+import { commits } from "./scenarios/commits.ts"
+import { describeScenario } from "./ScenarioTests.ts"
+
+describeScenario(commits)

@@ -1,0 +1,7 @@
+/** All scenarios. */
+import { commits } from "./scenarios/commits.ts"
+import { deliveries } from "./scenarios/deliveries.ts"
+import { backgroundWork } from "./scenarios/work.ts"
+import type { Scenario } from "./Simulation.ts"
+
+export const scenarios: ReadonlyArray<Scenario> = [commits, backgroundWork, deliveries]

@@ -1,0 +1,93 @@
+/**
+ * Runs many seeds of the simulation: `npm run simulate -- --seeds 10000`.
+ *
+ *   --scenario NAME   only this one; default: all
+ *   --seeds N         how many; default: 200
+ *   --from N          the first seed; default: 1
+ *   --plant NAME      with this bug in the service, to see it found
+ *
+ * The first seed of each scenario that breaks a promise is run again and made smaller; the exit code is then 1.
+ */
+import { Effect, References } from "effect"
+import { parseArgs } from "node:util"
+import { makeTemplates, startEmbedded } from "../support/globalSetup.ts"
+import { withDatabase } from "./Databases.ts"
+import { nameOf } from "./Faults.ts"
+import { openStage, type Outcome, planOf, run, type Scenario, shrink } from "./Simulation.ts"
+import { scenarios } from "./scenarios.ts"
+
+const { values } = parseArgs({
+  options: {
+    scenario: { type: "string" },
+    seeds: { type: "string", default: "200" },
+    from: { type: "string", default: "1" },
+    plant: { type: "string" }
+  }
+})
+
+const report = (outcome: Outcome) => {
+  for (const { promise, seen } of outcome.violations) console.log(`  broken: ${promise}\n    ${seen}`)
+  console.log(
+    `  ${outcome.steps} steps, ${outcome.calls} calls, hash ${outcome.hash}, in order from step ${outcome.plan.orderlyFrom}`
+  )
+  for (const fault of outcome.struck) console.log(`  fault: ${nameOf(fault)}`)
+  for (const line of outcome.log.slice(-20)) console.log(`  log: ${line.slice(0, 300)}`)
+}
+
+const simulate = async (scenario: Scenario, server: Awaited<ReturnType<typeof startEmbedded>>["server"]) => {
+  const plant = values.plant === undefined ? undefined : scenario.plants.find(({ name }) => name === values.plant)
+  if (values.plant !== undefined && plant === undefined) return true
+  return withDatabase(server, scenario, async (address) => {
+    const stage = await openStage(scenario, address, plant)
+    const first = Number(values.from)
+    const count = Number(values.seeds)
+    const start = performance.now()
+    const hashes = new Set<string>()
+    const struck = new Map<string, number>()
+    let steps = 0
+    let calls = 0
+    let failed: Outcome | undefined
+    let broken = 0
+    for (let seed = first; seed < first + count; seed++) {
+      const outcome = await run(stage, planOf(scenario, seed))
+      hashes.add(outcome.hash)
+      steps += outcome.steps
+      calls += outcome.calls
+      for (const { _tag } of outcome.struck) struck.set(_tag, (struck.get(_tag) ?? 0) + 1)
+      if (outcome.violations.length > 0) {
+        broken++
+        failed ??= outcome
+      }
+    }
+    const seconds = (performance.now() - start) / 1000
+    console.log(
+      `${scenario.name}: ${count} seeds, ${(count / seconds).toFixed(1)} a second, ${hashes.size} different runs, `
+        + `${Math.round(steps / count)} steps and ${Math.round(calls / count)} calls each, ${broken} broken`
+    )
+    console.log(`  faults: ${[...struck].map(([name, times]) => `${name} ${times}`).join(", ")}`)
+    if (failed !== undefined) {
+      console.log(`seed ${failed.plan.seed} of ${scenario.name}:`)
+      report(failed)
+      const again = await run(stage, failed.plan)
+      console.log(
+        again.hash === failed.hash ? "  the same again when repeated" : `  NOT the same when repeated: ${again.hash}`
+      )
+      console.log("  the smallest run that breaks the same promise:")
+      report(await shrink(stage, failed))
+    }
+    await stage.database.close()
+    return failed === undefined
+  })
+}
+
+const { server, stop } = await startEmbedded()
+try {
+  await Effect.runPromise(Effect.provideService(makeTemplates(server), References.MinimumLogLevel, "Warn"))
+  const chosen = scenarios.filter(({ name }) => values.scenario === undefined || name === values.scenario)
+  if (chosen.length === 0) {
+    throw new Error(`No scenario is named ${values.scenario}: ${scenarios.map(({ name }) => name).join(", ")}`)
+  }
+  for (const scenario of chosen) if (!await simulate(scenario, server)) process.exitCode = 1
+} finally {
+  await stop()
+}
