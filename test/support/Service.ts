@@ -14,6 +14,7 @@ import { inject } from "vitest"
 import { generousLimits } from "./Limits.ts"
 import { violations } from "./OpenApi.ts"
 import { freePort } from "./Ports.ts"
+import { runHosted } from "./ServiceHosts.ts"
 
 /** The entry of the sources. */
 export const sources = new URL("../../runtime/main.ts", import.meta.url).pathname
@@ -201,6 +202,12 @@ export interface Start {
   readonly environment?: Readonly<Record<string, string>>
   /** The entry point; default: the bundle of this tree, or its {@link sources}. */
   readonly program?: string
+  /**
+   * That it runs in a process of its own, for tests of what a process is: what it loads, prints, holds in memory and
+   * takes of the processor. Default: in one that may have run another service before (`ServiceHosts.ts`), which saves a
+   * second of processor time.
+   */
+  readonly ownProcess?: boolean
   /** Default: free ones. */
   readonly ports?: { readonly http: number; readonly rpc: number }
 }
@@ -275,6 +282,21 @@ const fileOf = ({ config, directory }: Start): string => {
   return file
 }
 
+/** The entry of what runs services one after another: of the bundle of the run, or else the sources. */
+const hostEntry = (): string => {
+  const built = builtProgram()
+  return built === undefined
+    ? new URL("hostProcess.ts", import.meta.url).pathname
+    : join(dirname(built), "test/support/hostProcess.js")
+}
+
+/** Variables that only a new process heeds. */
+const isForNewProcess = (name: string) => name.startsWith("NODE_")
+
+const needsOwnProcess = ({ environment = {}, ownProcess, program }: Start) =>
+  ownProcess === true || program !== undefined || !("__vitest_worker__" in globalThis) ||
+  Object.keys(environment).some(isForNewProcess)
+
 /** Starts the service and waits until it is ready; it is stopped, and its output searched, when the scope closes. */
 export const startService = (start: Start): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -283,21 +305,29 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     const secrets = new Set<string>([masterKey, rpcToken])
     let output = ""
     let exited: number | null | undefined
-    const child = spawn(process.execPath, [start.program ?? program(), "--config", fileOf(start)], {
-      cwd: start.directory,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        PATH: process.env["PATH"],
-        NODE_COMPILE_CACHE: compileCache,
-        TILLWIRE__DATA__DIRECTORY: dataDirectory,
-        TILLWIRE__HTTP__PORT: String(ports.http),
-        TILLWIRE__RPC__PORT: String(ports.rpc),
-        ...start.environment
-      }
-    })
-    child.stdout.on("data", (chunk) => output += String(chunk))
-    child.stderr.on("data", (chunk) => output += String(chunk))
-    child.once("close", (code) => exited = code)
+    const hear = (text: unknown) => void (output += String(text))
+    const end = (code: number | null) => void (exited = code)
+    const file = fileOf(start)
+    const bare = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: compileCache }
+    const environment = {
+      TILLWIRE__DATA__DIRECTORY: dataDirectory,
+      TILLWIRE__HTTP__PORT: String(ports.http),
+      TILLWIRE__RPC__PORT: String(ports.rpc),
+      ...start.environment
+    }
+    const startOwn = () => {
+      const child = spawn(process.execPath, [start.program ?? program(), "--config", file], {
+        cwd: start.directory,
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...bare, ...environment }
+      })
+      child.stdout.on("data", hear)
+      child.stderr.on("data", hear)
+      return child.once("close", end)
+    }
+    const child = needsOwnProcess(start)
+      ? startOwn()
+      : runHosted(hostEntry(), bare, { file, directory: start.directory, environment, onOutput: hear, onEnd: end })
 
     const gone = (signal: string) =>
       until(
