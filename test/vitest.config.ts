@@ -48,8 +48,8 @@ export default defineConfig({
     testTimeout: testTimeoutMillis,
     hookTimeout: testTimeoutMillis,
     pool: "forks",
-    // One more than the cores of the machine it is made for: many tests wait for a time to pass.
-    maxWorkers: 3,
+    // Twice the cores of the machine it is made for: many tests wait for a time to pass, or for the database.
+    maxWorkers: 4,
     // A process for each file would load the same modules 165 times. None of them keeps state: everything is in a
     // scope.
     isolate: false

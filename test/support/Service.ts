@@ -6,7 +6,7 @@
 import { Effect, type Scope } from "effect"
 import { parse } from "jsonc-parser"
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -282,20 +282,22 @@ const fileOf = ({ config, directory }: Start): string => {
   return file
 }
 
-/** The entry of what runs services one after another: of the bundle of the run, or else the sources. */
-const hostEntry = (): string => {
+/** The entry of what runs services one after another: of the bundle of the run, if it has one, or of the sources. */
+const hostEntry = (): string | undefined => {
   const built = builtProgram()
-  return built === undefined
-    ? new URL("hostProcess.ts", import.meta.url).pathname
-    : join(dirname(built), "test/support/hostProcess.js")
+  if (built === undefined) return new URL("hostProcess.ts", import.meta.url).pathname
+  const entry = join(dirname(built), "test/support/hostProcess.js")
+  return existsSync(entry) ? entry : undefined
 }
 
 /** Variables that only a new process heeds. */
 const isForNewProcess = (name: string) => name.startsWith("NODE_")
 
-const needsOwnProcess = ({ environment = {}, ownProcess, program }: Start) =>
-  ownProcess === true || program !== undefined || !("__vitest_worker__" in globalThis) ||
-  Object.keys(environment).some(isForNewProcess)
+/** The entry of a process that is shared; undefined: the service needs one of its own. */
+const sharedEntry = ({ environment = {}, ownProcess, program }: Start): string | undefined => {
+  const isOwn = ownProcess === true || program !== undefined || !("__vitest_worker__" in globalThis)
+  return isOwn || Object.keys(environment).some(isForNewProcess) ? undefined : hostEntry()
+}
 
 /** Starts the service and waits until it is ready; it is stopped, and its output searched, when the scope closes. */
 export const startService = (start: Start): Effect.Effect<Service, never, Scope.Scope> =>
@@ -325,9 +327,10 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
       child.stderr.on("data", hear)
       return child.once("close", end)
     }
-    const child = needsOwnProcess(start)
+    const shared = sharedEntry(start)
+    const child = shared === undefined
       ? startOwn()
-      : runHosted(hostEntry(), bare, { file, directory: start.directory, environment, onOutput: hear, onEnd: end })
+      : runHosted(shared, bare, { file, directory: start.directory, environment, onOutput: hear, onEnd: end })
 
     const gone = (signal: string) =>
       until(

@@ -13,6 +13,8 @@ import { exitCodeOf, reportFailure } from "../../runtime/boot/ServiceProcess.ts"
 import { load } from "../../runtime/Config.ts"
 import { StoreGuard } from "../../runtime/Store.ts"
 import * as Logs from "../../runtime/telemetry/Logs.ts"
+import { TimerPace } from "../../runtime/Timers.ts"
+import { shortTimerPace } from "./TimerPace.ts"
 
 /** What the process is told to run. */
 export interface HostedStart {
@@ -43,6 +45,7 @@ const serve = ({ file }: HostedStart) =>
     )
   }).pipe(
     Effect.tapCause(reportFailure),
+    Effect.provideService(TimerPace, shortTimerPace),
     // Counts of the service before would be counts of this one.
     Effect.provideService(Metric.MetricRegistry, new Map()),
     Effect.provide(NodeServices.layer)
