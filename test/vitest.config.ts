@@ -1,6 +1,7 @@
 /** One lane for the whole suite: one PostgreSQL for the run, one database for each file that asks for it. */
 import { statfsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
+import { LongestFirst } from "./support/LongestFirst.ts"
 
 /**
  * Real parts: generous, because a hung test is found by its name, not by its speed. With half a core for all of it, the
@@ -45,6 +46,7 @@ export default defineConfig({
     passWithNoTests: skipped !== undefined,
     setupFiles: ["test/support/Seed.ts"],
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
+    sequence: { sequencer: LongestFirst },
     testTimeout: testTimeoutMillis,
     hookTimeout: testTimeoutMillis,
     pool: "forks",
