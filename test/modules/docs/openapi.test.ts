@@ -242,8 +242,7 @@ describe("modules/docs/openapi.json", () => {
 
   it.effect(
     "passes Redocly's recommended rules",
-    () => judged([join(root, "node_modules/@redocly/cli/bin/cli.js"), "lint", "--config", ".redocly.yaml", file]),
-    60_000
+    () => judged([join(root, "node_modules/@redocly/cli/bin/cli.js"), "lint", "--config", ".redocly.yaml", file])
   )
 
   it.effect("passes Spectral's rules for OpenAPI, warnings included", () =>
@@ -255,5 +254,5 @@ describe("modules/docs/openapi.json", () => {
       "--fail-severity",
       "warn",
       file
-    ]), 60_000)
+    ]))
 })
