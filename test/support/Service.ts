@@ -47,7 +47,7 @@ export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", 
 const lookMillis = 20
 
 /** How long a start and a stop may take: a hang is told from a busy machine. */
-const startPatienceMillis = 60_000
+const startPatienceMillis = 120_000
 const stopPatienceMillis = 25_000
 
 /** A request as a test writes it; a body that is not text or bytes is sent as JSON. */
@@ -121,7 +121,7 @@ export const until = <A, R>(
   what: string,
   look: Effect.Effect<A, never, R>,
   wanted: (found: A) => boolean,
-  patienceMillis = 60_000
+  patienceMillis = 120_000
 ): Effect.Effect<A, never, R> =>
   Effect.suspend(() => {
     const end = performance.now() + patienceMillis
