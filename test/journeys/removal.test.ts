@@ -38,7 +38,7 @@ layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports an
   it.effect(
     "the sources of the service fit their types",
     () => Effect.flatMap(Copy, ({ root }) => checkServiceTypes(root)),
-    120_000
+    300_000
   )
 
   // Its packages are a link, as those of a deployment may be.
