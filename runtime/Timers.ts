@@ -30,11 +30,16 @@ export class Timers extends Context.Service<Timers, {
   readonly wake: (name: string) => Effect.Effect<void>
 }>()("tillwire/runtime/Timers") {}
 
-/** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
-const pollMillis = 5_000
-
-/** Milliseconds a source stays with an instance that has stopped renewing. */
-const leaseMillis = 15_000
+/**
+ * How long the timers wait for what nobody tells them. No config sets it: tests of what a whole service does by itself
+ * make it shorter.
+ */
+export const TimerPace = Context.Reference<{
+  /** Milliseconds after which a source is looked at whatever it last said: rows may come from another instance. */
+  readonly pollMillis: number
+  /** Milliseconds a source stays with an instance that has stopped renewing. */
+  readonly leaseMillis: number
+}>("tillwire/runtime/TimerPace", { defaultValue: () => ({ pollMillis: 5_000, leaseMillis: 15_000 }) })
 
 /** Milliseconds before a row that is due but was not handled is looked at again. */
 const unhandledMillis = 250
@@ -47,6 +52,7 @@ const make = Effect.gen(function*() {
   const background = yield* BackgroundWork
   const clock = yield* MerchantClock
   const leases = yield* Leases
+  const { leaseMillis, pollMillis } = yield* TimerPace
   const latches = new Map<string, Latch.Latch>()
   const sources = new Map<string, DueSource>()
 

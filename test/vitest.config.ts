@@ -1,6 +1,7 @@
 /** One lane for the whole suite: one PostgreSQL for the run, one database for each file that asks for it. */
 import { statfsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
+import { LongestFirst } from "./support/LongestFirst.ts"
 
 /**
  * Real parts: generous, because a hung test is found by its name, not by its speed. With half a core for all of it, the
@@ -45,11 +46,12 @@ export default defineConfig({
     passWithNoTests: skipped !== undefined,
     setupFiles: ["test/support/Seed.ts"],
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
+    sequence: { sequencer: LongestFirst },
     testTimeout: testTimeoutMillis,
     hookTimeout: testTimeoutMillis,
     pool: "forks",
-    // One more than the cores of the machine it is made for: many tests wait for a time to pass.
-    maxWorkers: 3,
+    // Twice the cores of the machine it is made for: many tests wait for a time to pass, or for the database.
+    maxWorkers: 4,
     // A process for each file would load the same modules 165 times. None of them keeps state: everything is in a
     // scope.
     isolate: false

@@ -147,7 +147,7 @@ describe("a backup of the embedded database", () => {
           (delivered) => events.every((id) => delivered.includes(id))
         )
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 
   it.live(
@@ -223,5 +223,5 @@ describe("a backup of the embedded database", () => {
       yield* succeed(restore, folder)
       const service = yield* startService({ directory: folder, config: file })
       assert.strictEqual((yield* service.call("/health/ready")).status, 200)
-    }).pipe(Effect.scoped), 120_000)
+    }).pipe(Effect.scoped), 300_000)
 })

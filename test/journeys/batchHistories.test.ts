@@ -18,7 +18,7 @@ const first = Number(process.env["BATCH_SEED"] ?? 1)
 const steps = Number(process.env["BATCH_STEPS"] ?? 30)
 
 /** For each history on a machine that is busy with others; alone it takes 3 s. */
-const limitMillis = 120_000
+const limitMillis = 300_000
 
 it.live.each([
   { network: "an EVM network", open: evmWorld },

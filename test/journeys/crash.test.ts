@@ -48,6 +48,6 @@ describe("a service killed under load", () => {
         assert.isAbove(report.payments, 0)
         assert.strictEqual(report.deliveries, report.events)
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 })

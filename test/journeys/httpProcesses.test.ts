@@ -96,7 +96,7 @@ class Processes extends Context.Service<Processes, {
         }),
         store: { use: "embedded" }
       }
-      const restart = startService({ directory, config })
+      const restart = startService({ directory, config, ownProcess: true })
       const service = yield* restart
       const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
       return { node, service, shop, restart }

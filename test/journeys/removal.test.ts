@@ -1,13 +1,14 @@
 /**
  * Goal: a feature is a plugin: who deletes commerce, its ports and the simulator has a service that lacks nothing else.
- * Method: the short form of `npm run test:without`: the sources are copied without them, checked by the compiler,
- * bundled, started, and tested by a few of their other tests, among them one that is paid on a chain.
+ * Method: the short form of `npm run test:without`, which also checks the types of the tests and pages and runs all
+ * other tests: the sources are copied without them, checked by the compiler, bundled, started, and tested by a few of
+ * their other tests, among them one that is paid on a chain.
  */
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { join } from "node:path"
 import { emptyDatabase } from "../support/Database.ts"
-import { copyWithout, optionalModules, runIn } from "../support/Removal.ts"
+import { checkServiceTypes, copyWithout, optionalModules, runIn } from "../support/Removal.ts"
 import { configOf, exchange, startService, temporaryDirectory } from "../support/Service.ts"
 import { assertStatus } from "./Shop.ts"
 
@@ -35,9 +36,9 @@ class Copy extends Context.Service<Copy, {
 
 layer(Copy.layer, { excludeTestServices: true })("without commerce, its ports and the simulator", (it) => {
   it.effect(
-    "the sources fit their types",
-    () => Effect.flatMap(Copy, ({ root }) => runIn(root, "check:types")),
-    120_000
+    "the sources of the service fit their types",
+    () => Effect.flatMap(Copy, ({ root }) => checkServiceTypes(root)),
+    300_000
   )
 
   // Its packages are a link, as those of a deployment may be.

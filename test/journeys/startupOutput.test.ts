@@ -54,7 +54,8 @@ describe("a start", () => {
       const config = configOf({ database: url, chains: [{ use: "simulated" }] })
       const start = {
         directory: yield* temporaryDirectory,
-        config: { ...config, modules: [...config.modules, { use: "docs" }] }
+        config: { ...config, modules: [...config.modules, { use: "docs" }] },
+        ownProcess: true
       }
       const first = yield* startService(start)
       const keys = yield* first.keys

@@ -11,8 +11,11 @@ import { promisify } from "node:util"
 const root = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const cache = join(root, "node_modules/.cache/tillwire-bundles")
 
+/** What runs several services one after another: an entry that only tests have. */
+const host = "test/support/hostProcess.ts"
+
 /** Everything that is in the bundle, by its place in the tree; packages by their versions. */
-const ingredients = ["config", "modules", "runtime", "schemas", "package.json", "package-lock.json"]
+const ingredients = ["config", "modules", "runtime", "schemas", "package.json", "package-lock.json", host]
 
 /** Bundles that stay: of other branches, and of a run that goes on beside this one. */
 const keptBundles = 4
@@ -52,7 +55,7 @@ export const buildBundle = async (): Promise<string> => {
   const folder = join(cache, sourcesVersion())
   const unfinished = `${folder}.${randomBytes(4).toString("hex")}`
   mkdirSync(cache, { recursive: true })
-  await promisify(execFile)(process.execPath, [join(root, "runtime/build.ts"), unfinished])
+  await promisify(execFile)(process.execPath, [join(root, "runtime/build.ts"), unfinished, host])
   // Another run may have finished the same one meanwhile.
   if (existsSync(folder)) rmSync(unfinished, { recursive: true })
   else renameSync(unfinished, folder)

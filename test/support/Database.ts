@@ -35,7 +35,7 @@ declare module "vitest" {
 export const template = "till_template"
 export const fullTemplate = "till_full_template"
 
-/** Connections a pool of a test may open; the server takes 200 in all. */
+/** Connections a pool of a test may open; the server takes 300 in all. */
 const poolSize = 10
 
 /** A connection string. */

@@ -4,8 +4,10 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { boot, ServiceInfo } from "../../runtime/boot.ts"
 import { load } from "../../runtime/Config.ts"
+import { TimerPace } from "../../runtime/Timers.ts"
 import { migratedDatabase } from "./Database.ts"
 import { configOf, rpcToken } from "./Service.ts"
+import { shortTimerPace } from "./TimerPace.ts"
 
 /** Starts it with these drivers of chains; it ends with the scope. */
 export const startLocalService = Effect.fnUntraced(function*(chains: Parameters<typeof configOf>[0]["chains"]) {
@@ -21,7 +23,9 @@ export const startLocalService = Effect.fnUntraced(function*(chains: Parameters<
   }
   const file = `${folder}/config.json`
   yield* fs.writeFileString(file, JSON.stringify(config))
-  const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
+  const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID())).pipe(
+    Effect.provideService(TimerPace, shortTimerPace)
+  )
   const { internalUrl, url } = Context.get(context, ServiceInfo)
   // The boot says only that it runs; what it runs is all there.
   const sql = Context.get(context as unknown as Context.Context<SqlClient.SqlClient>, SqlClient.SqlClient)

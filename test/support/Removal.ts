@@ -181,24 +181,41 @@ export const copyWithout = (gone: ReadonlyArray<string>, directory: string): Rea
 }
 
 /**
- * Runs a script of the copy's package with nothing of our own surroundings but `environment`; dies with what it said
- * where it fails.
+ * Runs a program in the copy with nothing of our own surroundings but `environment`; dies with what it said where it
+ * fails.
  */
-export const runIn = (
+const runProgram = (
   copy: string,
-  script: string,
-  words: ReadonlyArray<string> = [],
+  program: string,
+  words: ReadonlyArray<string>,
   environment: Readonly<Record<string, string>> = {}
 ): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const { HOME, PATH, TMPDIR } = process.env
     const env = { HOME, PATH, TMPDIR, NODE_COMPILE_CACHE: compileCache, ...environment }
-    const child = execFile(
-      "npm",
-      ["run", script, "--", ...words],
-      { cwd: copy, env, maxBuffer: 2 ** 24 },
-      (error, said, complained) =>
-        resume(error === null ? Effect.void : Effect.die(new Error(`npm run ${script}\n${said}\n${complained}`)))
-    )
+    const child = execFile(program, words, { cwd: copy, env, maxBuffer: 2 ** 24 }, (error, said, complained) =>
+      resume(
+        error === null ? Effect.void : Effect.die(new Error(`${program} ${words.join(" ")}\n${said}\n${complained}`))
+      ))
     return Effect.sync(() => void child.kill())
+  })
+
+/** Runs a script of the copy's package. */
+export const runIn = (
+  copy: string,
+  script: string,
+  words: ReadonlyArray<string> = [],
+  environment: Readonly<Record<string, string>> = {}
+): Effect.Effect<void> => runProgram(copy, "npm", ["run", script, "--", ...words], environment)
+
+/** Checks the types of what the service is made of, without its tests: a third of the time of `check:types`. */
+export const checkServiceTypes = (copy: string): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const include = ["schemas", "runtime", "modules"]
+    const project = join(copy, "tsconfig.service.json")
+    writeFileSync(project, JSON.stringify({ extends: "./tsconfig.json", include }))
+    return Effect.ensuring(
+      runProgram(copy, "node_modules/.bin/tsc", ["--noEmit", "--project", project]),
+      Effect.sync(() => rmSync(project))
+    )
   })

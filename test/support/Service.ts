@@ -6,7 +6,7 @@
 import { Effect, type Scope } from "effect"
 import { parse } from "jsonc-parser"
 import { spawn } from "node:child_process"
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { type IncomingHttpHeaders, request } from "node:http"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
@@ -14,6 +14,7 @@ import { inject } from "vitest"
 import { generousLimits } from "./Limits.ts"
 import { violations } from "./OpenApi.ts"
 import { freePort } from "./Ports.ts"
+import { runHosted } from "./ServiceHosts.ts"
 
 /** The entry of the sources. */
 export const sources = new URL("../../runtime/main.ts", import.meta.url).pathname
@@ -46,7 +47,7 @@ export const compileCache = new URL("../../node_modules/.cache/tillwire-tests", 
 const lookMillis = 20
 
 /** How long a start and a stop may take: a hang is told from a busy machine. */
-const startPatienceMillis = 60_000
+const startPatienceMillis = 120_000
 const stopPatienceMillis = 25_000
 
 /** A request as a test writes it; a body that is not text or bytes is sent as JSON. */
@@ -120,7 +121,7 @@ export const until = <A, R>(
   what: string,
   look: Effect.Effect<A, never, R>,
   wanted: (found: A) => boolean,
-  patienceMillis = 60_000
+  patienceMillis = 120_000
 ): Effect.Effect<A, never, R> =>
   Effect.suspend(() => {
     const end = performance.now() + patienceMillis
@@ -201,6 +202,12 @@ export interface Start {
   readonly environment?: Readonly<Record<string, string>>
   /** The entry point; default: the bundle of this tree, or its {@link sources}. */
   readonly program?: string
+  /**
+   * That it runs in a process of its own, for tests of what a process is: what it loads, prints, holds in memory and
+   * takes of the processor. Default: in one that may have run another service before (`ServiceHosts.ts`), which saves a
+   * second of processor time.
+   */
+  readonly ownProcess?: boolean
   /** Default: free ones. */
   readonly ports?: { readonly http: number; readonly rpc: number }
 }
@@ -275,6 +282,23 @@ const fileOf = ({ config, directory }: Start): string => {
   return file
 }
 
+/** The entry of what runs services one after another: of the bundle of the run, if it has one, or of the sources. */
+const hostEntry = (): string | undefined => {
+  const built = builtProgram()
+  if (built === undefined) return new URL("hostProcess.ts", import.meta.url).pathname
+  const entry = join(dirname(built), "test/support/hostProcess.js")
+  return existsSync(entry) ? entry : undefined
+}
+
+/** Variables that only a new process heeds. */
+const isForNewProcess = (name: string) => name.startsWith("NODE_")
+
+/** The entry of a process that is shared; undefined: the service needs one of its own. */
+const sharedEntry = ({ environment = {}, ownProcess, program }: Start): string | undefined => {
+  const isOwn = ownProcess === true || program !== undefined || !("__vitest_worker__" in globalThis)
+  return isOwn || Object.keys(environment).some(isForNewProcess) ? undefined : hostEntry()
+}
+
 /** Starts the service and waits until it is ready; it is stopped, and its output searched, when the scope closes. */
 export const startService = (start: Start): Effect.Effect<Service, never, Scope.Scope> =>
   Effect.gen(function*() {
@@ -283,21 +307,30 @@ export const startService = (start: Start): Effect.Effect<Service, never, Scope.
     const secrets = new Set<string>([masterKey, rpcToken])
     let output = ""
     let exited: number | null | undefined
-    const child = spawn(process.execPath, [start.program ?? program(), "--config", fileOf(start)], {
-      cwd: start.directory,
-      stdio: ["ignore", "pipe", "pipe"],
-      env: {
-        PATH: process.env["PATH"],
-        NODE_COMPILE_CACHE: compileCache,
-        TILLWIRE__DATA__DIRECTORY: dataDirectory,
-        TILLWIRE__HTTP__PORT: String(ports.http),
-        TILLWIRE__RPC__PORT: String(ports.rpc),
-        ...start.environment
-      }
-    })
-    child.stdout.on("data", (chunk) => output += String(chunk))
-    child.stderr.on("data", (chunk) => output += String(chunk))
-    child.once("close", (code) => exited = code)
+    const hear = (text: unknown) => void (output += String(text))
+    const end = (code: number | null) => void (exited = code)
+    const file = fileOf(start)
+    const bare = { PATH: process.env["PATH"], NODE_COMPILE_CACHE: compileCache }
+    const environment = {
+      TILLWIRE__DATA__DIRECTORY: dataDirectory,
+      TILLWIRE__HTTP__PORT: String(ports.http),
+      TILLWIRE__RPC__PORT: String(ports.rpc),
+      ...start.environment
+    }
+    const startOwn = () => {
+      const child = spawn(process.execPath, [start.program ?? program(), "--config", file], {
+        cwd: start.directory,
+        stdio: ["ignore", "pipe", "pipe"],
+        env: { ...bare, ...environment }
+      })
+      child.stdout.on("data", hear)
+      child.stderr.on("data", hear)
+      return child.once("close", end)
+    }
+    const shared = sharedEntry(start)
+    const child = shared === undefined
+      ? startOwn()
+      : runHosted(shared, bare, { file, directory: start.directory, environment, onOutput: hear, onEnd: end })
 
     const gone = (signal: string) =>
       until(

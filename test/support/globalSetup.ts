@@ -30,7 +30,7 @@ const settings = [
   "synchronous_commit=off",
   "full_page_writes=off",
   "autovacuum=off",
-  "max_connections=200",
+  "max_connections=300",
   "shared_buffers=128MB"
 ].flatMap((setting) => ["-c", setting])
 

@@ -92,7 +92,11 @@ export class AttackedService extends Context.Service<AttackedService, {
 }>()("test/AttackedService") {}
 
 /** A deployment with limits of the test's own; the suite ends with a look at its log. */
-export const attackedService = (limits?: Readonly<Record<string, unknown>>, http?: Readonly<Record<string, unknown>>) =>
+export const attackedService = (
+  limits?: Readonly<Record<string, unknown>>,
+  http?: Readonly<Record<string, unknown>>,
+  ownProcess = false
+) =>
   Layer.effect(
     AttackedService,
     Effect.gen(function*() {
@@ -104,7 +108,8 @@ export const attackedService = (limits?: Readonly<Record<string, unknown>>, http
           chains: [{ use: "simulated" }],
           ...(limits === undefined ? {} : { limits }),
           ...(http === undefined ? {} : { http })
-        })
+        }),
+        ownProcess
       })
       yield* Effect.addFinalizer(() =>
         Effect.suspend(() => {

@@ -22,12 +22,14 @@ import { Chains } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { load } from "../../../runtime/Config.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
+import { TimerPace } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { migratedDatabase } from "../../support/Database.ts"
 import { configOf, exchange, prices, rpcToken, type TestRequest, type TestResponse } from "../../support/Service.ts"
+import { shortTimerPace } from "../../support/TimerPace.ts"
 
 /** Services that a test makes things happen with. */
 type Behind =
@@ -68,7 +70,9 @@ export class DevnetService extends Context.Service<DevnetService, {
       }
       const file = `${folder}/config.json`
       yield* fs.writeFileString(file, JSON.stringify(config))
-      const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID()))
+      const context = yield* Layer.build(boot(yield* load({ file, environment: {} }), randomUUID())).pipe(
+        Effect.provideService(TimerPace, shortTimerPace)
+      )
       const { internalUrl, url: base } = Context.get(context, ServiceInfo)
       return DevnetService.of({
         internalUrl,

@@ -26,14 +26,14 @@ import { markHandledAt } from "./ChainsInstance.ts"
 
 const mainnet = "mainnet" as const
 const token = { ...testUsdc, network: "base" as const, environment: mainnet, address: usdc }
-const limitMillis = 120_000
+const limitMillis = 240_000
 /** Blocks by which this node's finality mark lies below its head. */
 const final = 64
 
 const eventually = <A>(what: string, look: Effect.Effect<A | undefined, unknown>) =>
   look.pipe(
     Effect.flatMap((found) => found === undefined ? Effect.fail(what) : Effect.succeed(found)),
-    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(2_000)])),
+    Effect.retry(Schedule.max([Schedule.spaced(20), Schedule.recurs(6_000)])),
     Effect.mapError((cause) => new Error(`never: ${what}: ${String(cause)}`)),
     Effect.orDie
   )
