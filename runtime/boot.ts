@@ -66,7 +66,10 @@ import { Health } from "./Telemetry.ts"
 import { areaOfPlugin, inArea } from "./telemetry/Areas.ts"
 import { HealthReport, mergeReports } from "./telemetry/HealthReport.ts"
 import { mergeMetrics } from "./telemetry/MergedMetrics.ts"
+import { countParseError } from "./telemetry/HttpMetrics.ts"
+import { makeLineWriter } from "./telemetry/LineWriter.ts"
 import { exportMetrics } from "./telemetry/MetricExporter.ts"
+import { makeRequestLog } from "./telemetry/RequestLog.ts"
 import * as OpsRoutes from "./telemetry/Routes.ts"
 import { Traces } from "./telemetry/Traces.ts"
 import { Webhooks } from "./Webhooks.ts"
@@ -226,7 +229,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
           },
           idleTimeoutMillis,
           isPortShared: role === "http"
-        }, yield* ErrorPages))
+        }, yield* parseErrors))
         yield* onServing
       }
       yield* Scope.addFinalizer(stops, (yield* Webhooks).drain)
@@ -275,6 +278,17 @@ const operationsOf = Effect.fnUntraced(
     return { report: own.report, metrics, onServing: Effect.void }
   }
 )
+
+/** What the public port does with what is no request. */
+const parseErrors = Effect.gen(function*() {
+  const { telemetry } = yield* Settings
+  const services = yield* Effect.context<never>()
+  return {
+    errorPages: yield* ErrorPages,
+    logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
+    count: (status: number) => countParseError(services, status)
+  }
+})
 
 /** RPC, metrics and health on a router of their own: none of the public port's routes are there. */
 const openInternal = (

@@ -6,8 +6,7 @@ import { Server, type ServerOptions, type ServerResponse } from "node:http"
 import { createServer, type Socket } from "node:net"
 import { inRanges, prefixesOf } from "../http/Addresses.ts"
 import { serve } from "../http/NodeServer.ts"
-import { answerParseErrors } from "../http/ParseErrors.ts"
-import type { ErrorPages } from "../Http.ts"
+import { answerParseErrors, type ParseErrorOptions } from "../http/ParseErrors.ts"
 import type { SettingsValue } from "../Settings.ts"
 import { websocketOptions } from "../sockets/Upgrade.ts"
 import { type Connections, makeConnections } from "./Connections.ts"
@@ -220,15 +219,14 @@ export interface ListenerLimits {
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
  * requests under way finish within {@link gracePeriod}, and so do those that come on connections which clients kept:
- * their answers say that it closes. Whatever is left is cut. What is no request gets a page by `errorPages`, where
- * there are any for it. Answers the address, with the port that was picked where 0 was asked for.
+ * their answers say that it closes. Whatever is left is cut. What is no request is answered by `parseErrors`. Answers the address, with the port that was picked where 0 was asked for.
  */
 export const listen = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,
   address: Address,
   setting: "http" | "rpc",
   limits: ListenerLimits = {},
-  errorPages?: typeof ErrorPages.Service
+  parseErrors?: ParseErrorOptions
 ) {
   let stop: Effect.Effect<void> = Effect.void
   let server: GracefulServer | undefined
@@ -242,7 +240,7 @@ export const listen = Effect.fnUntraced(function*(
       if (!isWithinLimits(connection)) return void connection.destroy()
       connections.add(connection)
     })
-    if (errorPages !== undefined) answerParseErrors(server, errorPages)
+    if (parseErrors !== undefined) answerParseErrors(server, parseErrors)
     stop = makeStop(server, connections)
     return server
   }

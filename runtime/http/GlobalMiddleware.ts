@@ -1,6 +1,6 @@
 /** What every request passes first and every response last, whoever serves it: in one function, without a fiber. */
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Clock, Context, Effect } from "effect"
+import { Cause, Clock, Context, Effect } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage, type ServerResponse } from "node:http"
@@ -17,7 +17,7 @@ import { localCallerOf } from "../LocalCalls.ts"
 import { operatorPrefix } from "../OperatorRoutes.ts"
 import { countRequest } from "../telemetry/HttpMetrics.ts"
 import { loggedId } from "../telemetry/LineWriter.ts"
-import type { RequestLog } from "../telemetry/RequestLog.ts"
+import { abandonedStatus, type RequestLog } from "../telemetry/RequestLog.ts"
 import { isTracedRequestId, type RequestTrace, tracedRequestId } from "../telemetry/TraceContext.ts"
 import type { TracesShape } from "../telemetry/Traces.ts"
 import { hasBody, isOversized, mediaTypeFault, takeSenderDelay } from "./Body.ts"
@@ -147,6 +147,9 @@ const preflight = ({ methods }: KnownPath): HttpServerResponse.HttpServerRespons
     }
   })
 
+/** Of a request that a stop of the service interrupts: `NodeServer.ts` sends it. */
+const interruptedStatus = 503
+
 /** Stable and without ids: as OpenTelemetry names spans of servers. */
 const requestSpanName = (method: string, route: string | undefined): string =>
   route === undefined ? method : `${method} ${route}`
@@ -190,6 +193,10 @@ const withCommonHeaders = (
   return Object.assign(Object.create(Object.getPrototypeOf(response)), response, { headers })
 }
 
+/** Whether nobody is there any more who could be answered. A websocket is over when its connection is. */
+const isAbandoned = ({ headers, source }: HttpServerRequest.HttpServerRequest): boolean =>
+  source instanceof IncomingMessage && source.socket.destroyed && headers["upgrade"] === undefined
+
 /**
  * Writes an answer to the connection, beside the fiber that should: what it waits for may never come, not even for its
  * interruption. Whatever that fiber answers later is dropped, because the answer has ended.
@@ -226,31 +233,38 @@ export const globalMiddleware =
       const facts = factsOf(request, sent, trace)
       // Nothing restores the context: `NodeServer.ts` gives every request a fiber of its own.
       fiber.setContext(Context.add(fiber.context, RequestInfo, facts))
-      const finish = (response: Response): Response => {
+      /** Counts, logs and records the end of the request. `made` null: it was interrupted before it had an answer. */
+      const report = (made: number | null): void => {
+        const isLeft = isAbandoned(request)
+        const status = isLeft ? abandonedStatus : made ?? interruptedStatus
         const seconds = Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e9
         // The router leaves its match in the context.
         const route = Context.getOrUndefined(fiber.context, HttpRouter.RouteContext)?.route
-        countRequest(fiber.context, request.method, route, response.status, seconds)
+        countRequest(fiber.context, request.method, route, status, seconds)
         logRequest({
           method: request.method,
           route: route?.path ?? null,
-          status: response.status,
+          status,
+          unsentStatus: isLeft ? made ?? undefined : undefined,
           seconds,
           requestId: facts.requestId,
           merchantId: facts.merchantId
         })
         if (trace !== null) {
           traces.recordRequest(trace, requestSpanName(request.method, route?.path), seconds, {
-            isFailed: response.status >= 500,
+            isFailed: status >= 500,
             attributes: {
               "http.request.method": request.method,
               "http.route": route?.path ?? null,
-              "http.response.status_code": response.status,
+              "http.response.status_code": status,
               "tillwire.request_id": loggedId(facts.requestId),
               "tillwire.merchant_id": facts.merchantId
             }
           })
         }
+      }
+      const finish = (response: Response): Response => {
+        report(response.status)
         return withCommonHeaders(response, request, facts, findPath)
       }
       const respond = refusalTo(errorPages, request)
@@ -304,6 +318,10 @@ export const globalMiddleware =
           if (lateAnswer !== undefined) return Effect.succeed(lateAnswer)
           stop(null)
           if (isRouteNotFound(cause)) return unrouted()
+          if (Cause.hasInterruptsOnly(cause)) {
+            report(null)
+            return Effect.failCause(cause)
+          }
           return Effect.map(failureResponse(cause, facts.errorForm, respond), finish)
         }
       })

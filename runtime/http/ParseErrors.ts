@@ -1,13 +1,15 @@
 /**
  * Requests that Node's parser refuses before there is anything to route: too long a URL, too many headers, no HTTP.
- * They get the answers Node gives, which have no body; where refusals are rendered for the address, as far as it came,
- * the page.
+ * They get the answers Node gives, which have no body, with an id; where refusals are rendered for the address, as far
+ * as it came, the page.
  */
 import { Cookies } from "effect/http"
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http"
+import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { publicError } from "../../schemas/Errors.ts"
 import type { ErrorPages, RefusedRequest } from "../Http.ts"
+import type { RequestLog } from "../telemetry/RequestLog.ts"
 
 /** Statuses of what Node names by other codes than "not HTTP". */
 const statuses: Readonly<Record<string, number>> = {
@@ -34,6 +36,7 @@ const readRequest = (bytes: string): RefusedRequest | undefined => {
 /** The bytes of an answer after which the connection closes. */
 const answerOf = (
   status: number,
+  requestId: string,
   request: RefusedRequest | undefined,
   errorPages: typeof ErrorPages.Service
 ): string => {
@@ -44,14 +47,23 @@ const answerOf = (
   const headers = {
     connection: "close",
     ...(page === undefined ? {} : { ...page.headers, "content-type": "text/html; charset=utf-8" }),
+    "x-request-id": requestId,
     "content-length": String(Buffer.byteLength(html))
   }
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("")
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${request?.method === "HEAD" ? "" : html}`
 }
 
-/** Answers on `server` what its parser refuses. */
-export const answerParseErrors = (server: Server, errorPages: typeof ErrorPages.Service): void => {
+/** What answers to parse errors need. */
+export interface ParseErrorOptions {
+  readonly errorPages: typeof ErrorPages.Service
+  readonly logRequest: RequestLog
+  /** Counts an answer of this status. */
+  readonly count: (status: number) => void
+}
+
+/** Answers on `server` what its parser refuses; counts and logs the answer where nobody else does. */
+export const answerParseErrors = (server: Server, { count, errorPages, logRequest }: ParseErrorOptions): void => {
   const underWay = new WeakMap<Socket, ServerResponse>()
   server.on("request", (request: IncomingMessage, response: ServerResponse) => underWay.set(request.socket, response))
   server.on("clientError", (error: Error & { readonly code?: string; readonly rawPacket?: Buffer }, socket: Socket) => {
@@ -61,6 +73,14 @@ export const answerParseErrors = (server: Server, errorPages: typeof ErrorPages.
     if (!socket.writable || (last?.headersSent === true && !last.writableEnded)) return void socket.destroy()
     const refusedRequest = readRequest(error.rawPacket?.toString("latin1") ?? "")
     socket.setTimeout(lingerMillis, () => socket.destroy())
-    socket.end(answerOf(statuses[error.code ?? ""] ?? 400, refusedRequest, errorPages))
+    const status = statuses[error.code ?? ""] ?? 400
+    const requestId = `req_${randomUUID()}`
+    const method = refusedRequest?.method ?? null
+    // A request that is under way, and did not come whole, has an entry of its own when it is broken off.
+    if (last === undefined || last.writableEnded) {
+      count(status)
+      logRequest({ method, route: null, status, seconds: null, requestId, merchantId: null })
+    }
+    socket.end(answerOf(status, requestId, refusedRequest, errorPages))
   })
 }

@@ -1,8 +1,8 @@
-/** Metrics of how the endpoints of a network stand. */
+/** What operators are told of how the endpoints of a network stand: metrics, and an entry of the log for each change. */
 import { Clock, Effect, Metric } from "effect"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { initializeSeries } from "../Telemetry.ts"
-import { type EndpointPool, isFrozen, isPaused } from "./EndpointPool.ts"
+import { type EndpointPool, type EndpointStanding, isFrozen, isPaused, standingOf } from "./EndpointPool.ts"
 
 const endpointsOnOtherBranch = Metric.gauge("chain_endpoints_on_other_branch", {
   description: "Endpoints of the network that are on another branch than the one followed"
@@ -28,10 +28,33 @@ export const endpointGaugesFromZero = ({ environment, network }: EndpointOwner) 
     { discard: true }
   )
 
+/** How the endpoints of each network stood at the last report of this process. */
+const lastStandings = new Map<string, ReadonlyArray<EndpointStanding>>()
+
+/**
+ * Writes an entry for each endpoint that stands otherwise than before. The metrics say how many are in trouble, and
+ * only this says which; by its place in the config, as its URL may hold a key.
+ */
+const logChanges = Effect.fnUntraced(
+  function*({ environment, network }: EndpointOwner, pool: EndpointPool, nowMillis: number) {
+    const key = `${network}:${environment}`
+    const before = lastStandings.get(key) ?? []
+    const standings = pool.endpoints.map((_, place) => standingOf(pool, place, nowMillis))
+    lastStandings.set(key, standings)
+    for (const [place, to] of standings.entries()) {
+      const from = before[place] ?? "ok"
+      if (from === to) continue
+      const entry = { network, environment, node: `${place + 1} of ${standings.length}`, from, to }
+      yield* Effect.logWarning("the condition of a node changed", entry)
+    }
+  }
+)
+
 /** Shows the endpoints as they stand now. */
-export const updateEndpointGauges = Effect.fnUntraced(
+export const reportEndpoints = Effect.fnUntraced(
   function*({ environment, network }: EndpointOwner, pool: EndpointPool) {
     const nowMillis = yield* Clock.currentTimeMillis
+    yield* logChanges({ environment, network }, pool, nowMillis)
     const update = (gauge: typeof endpointsFrozen, isCounted: (place: number) => boolean) =>
       Metric.update(
         Metric.withAttributes(gauge, { network, environment }),

@@ -213,6 +213,13 @@ export const isAway = (pool: EndpointPool, place: number, now: number): boolean 
   return failingSince !== null && now - failingSince >= pool.absenceMillis
 }
 
+/** How an endpoint stands, for whoever looks after it. */
+export type EndpointStanding = "ok" | "failing" | "frozen"
+
+/** How an endpoint stands: a call that fails now and then is no news. */
+export const standingOf = (pool: EndpointPool, place: number, now: number): EndpointStanding =>
+  isAway(pool, place, now) ? "failing" : isFrozen(pool, place, now) ? "frozen" : "ok"
+
 /**
  * Whether the heads of all endpoints that answer have lain below everything that was followed for so long that they are
  * not only a moment behind.

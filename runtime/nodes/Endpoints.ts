@@ -220,7 +220,10 @@ const verifyAll = (
     const whenSilent = (error: DriverError) =>
       extent === "required"
         ? Effect.fail(error)
-        : Effect.as(Effect.logWarning("a node does not answer yet", error.reason), null)
+        : Effect.as(
+          Effect.logWarning("a node does not answer yet", { network: error.network, reason: error.reason }),
+          null
+        )
     yield* Effect.forEach(nodes, ({ proof }) =>
       proof.pipe(
         Effect.catch(whenSilent),

@@ -6,7 +6,7 @@ import { Clock, Effect } from "effect"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { descriptorOf } from "../../schemas/Network.ts"
 import { type DriverCondition, DriverError } from "../Chains.ts"
-import { updateEndpointGauges } from "./EndpointGauges.ts"
+import { reportEndpoints } from "./EndpointGauges.ts"
 import {
   conditionOf,
   type EndpointHead,
@@ -236,5 +236,5 @@ export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoi
       ),
     { discard: true, concurrency: "unbounded" }
   )
-  yield* updateEndpointGauges({ network: endpoints.endpoints[0]!.network, environment }, endpoints.pool())
+  yield* reportEndpoints({ network: endpoints.endpoints[0]!.network, environment }, endpoints.pool())
 })

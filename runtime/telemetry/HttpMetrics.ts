@@ -55,7 +55,7 @@ const requestsOf = ({ requests, route }: RouteSeries, status: number): Metric.Co
   const before = requests.get(status)
   if (before !== undefined) return before
   const counter = Metric.counter("http_requests_total", {
-    description: "Requests answered",
+    description: "Requests answered, and those whose caller had gone before, which have the status 499",
     incremental: true,
     attributes: { route, status: String(status) }
   })
@@ -63,7 +63,7 @@ const requestsOf = ({ requests, route }: RouteSeries, status: number): Metric.Co
   return counter
 }
 
-/** Counts an answered request; `route` is undefined where the router has none. */
+/** Counts a request; `route` is undefined where the router has none. */
 export const countRequest = (
   context: Context.Context<never>,
   method: string,
@@ -78,3 +78,7 @@ export const countRequest = (
     Metric.withAttributes(serverErrors, { status: String(status) }).updateUnsafe(1, context)
   }
 }
+
+/** Counts an answer to what is no whole request: nobody knows how long it took. */
+export const countParseError = (context: Context.Context<never>, status: number): void =>
+  requestsOf(seriesOfLabel("", undefined), status).updateUnsafe(1, context)

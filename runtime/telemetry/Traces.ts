@@ -5,12 +5,12 @@
  */
 import { Clock, Context, Effect, type Exit, Layer, Random } from "effect"
 import type { HttpClient } from "effect/http"
-import { OtlpResource, OtlpSerialization } from "effect/observability"
 import { inRanges } from "../http/Addresses.ts"
 import { Settings } from "../Settings.ts"
 import { version } from "./Build.ts"
+import { encodeSpans } from "./SpanEncoding.ts"
 import { makeSpanExporter, type PushSpan } from "./SpanExporter.ts"
-import { type EndedSpan, otlpSpanOf, type SpanAttributes } from "./Spans.ts"
+import type { EndedSpan, SpanAttributes } from "./Spans.ts"
 import {
   parseTraceparent,
   randomHex,
@@ -127,7 +127,7 @@ export const makeTraces = (
     return {
       context,
       end: (isFailed, attributes = {}) =>
-        push(otlpSpanOf({
+        push({
           ...span,
           ...context,
           link: null,
@@ -135,7 +135,7 @@ export const makeTraces = (
           endNanos: nowNanos(),
           attributes: { ...span.attributes, ...attributes },
           isFailed
-        }))
+        })
     }
   }
   return {
@@ -149,7 +149,7 @@ export const makeTraces = (
     recordRequest: (trace, name, seconds, { attributes, isFailed }) => {
       const endNanos = nowNanos()
       const startNanos = endNanos - BigInt(Math.round(seconds * 1e9))
-      push(otlpSpanOf({ ...trace, name, kind: "server", startNanos, endNanos, attributes, isFailed }))
+      push({ ...trace, name, kind: "server", startNanos, endNanos, attributes, isFailed })
     },
     beginFor: (requestId, name, attributes) => {
       const trace = requestId === null ? null : traceOfRequestId(requestId, ratio)
@@ -198,21 +198,21 @@ export const layer: Layer.Layer<never, never, HttpClient.HttpClient | Settings> 
     return Layer.effect(
       Traces,
       Effect.gen(function*() {
-        const { traces: encode } = yield* OtlpSerialization.OtlpSerialization
-        const resource = OtlpResource.make(resourceOf(instanceId))
-        const scope = { name: "tillwire", version: version() }
+        const { attributes, serviceName, serviceVersion } = resourceOf(instanceId)
+        const source = {
+          resource: { "service.name": serviceName, "service.version": serviceVersion, ...attributes },
+          name: serviceName,
+          version: serviceVersion
+        }
         const push = yield* makeSpanExporter({
           url: signalUrl(otlp.url, "traces"),
           headers: otlp.headers,
-          encode: (spans) =>
-            encode({
-              resourceSpans: [{ resource, scopeSpans: [{ scope, spans: [...spans] }] }]
-            })
+          encode: (spans) => encodeSpans(source, spans)
         })
         const random = yield* Random.Random
         const options = { ratio: otlp.traces, trustedCallers: otlp.trustedCallers }
         return makeTraces(options, yield* Clock.Clock, () => random.nextDoubleUnsafe(), push)
       })
-    ).pipe(Layer.provide(OtlpSerialization.layerProtobuf))
+    )
   })
 )

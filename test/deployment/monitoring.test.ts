@@ -242,6 +242,21 @@ describe("a rule", () => {
     assert.deepStrictEqual(anchors.filter((anchor) => !links.includes(anchor)), [])
     for (const name of alertNames) assert.include(guide, `\`${name}\``)
   })
+
+  it("says in its description what it means, and what to do first", () => {
+    const rules = rulesText.split(/^ +- alert: /m).slice(1).map((text) => {
+      const [, description = ""] = /^ +description: (.*(?:\n {12}.*)*)/m.exec(text) ?? []
+      return {
+        name: text.split("\n", 1)[0]!,
+        sentences: description.replace(">-", "").replaceAll(/\s+/g, " ").trim().split(/[.,] (?=\S)|\.$/)
+      }
+    })
+    const acts =
+      /^(then |if .*, )?(add|call|check|compare|declare|enlarge|find|look|make|read|replace|set|take|wait)\b/i
+    const withoutAct = rules.filter(({ sentences }) => !sentences.some((sentence) => acts.test(sentence)))
+    assert.deepStrictEqual(withoutAct.map(({ name }) => name), [])
+    assert.isTrue(rules.every(({ sentences }) => sentences.length >= 2))
+  })
 })
 
 /** Labels of the service's metrics: none names a merchant, an invoice, a customer, an address or a path. */

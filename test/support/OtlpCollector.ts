@@ -85,6 +85,13 @@ const spanOf = (span: any): CollectedSpan => ({
   links: (span.links ?? []).map((link: any) => ({ traceId: hex(link.traceId), spanId: hex(link.spanId) }))
 })
 
+const spansIn = (body: any): ReadonlyArray<CollectedSpan> =>
+  (body.resourceSpans ?? []).flatMap(({ scopeSpans }: any) => scopeSpans.flatMap(({ spans }: any) => spans.map(spanOf)))
+
+/** The spans of the body of one call. */
+export const readSpans = (body: Uint8Array): ReadonlyArray<CollectedSpan> =>
+  spansIn(decode("/v1/traces", Buffer.from(body)))
+
 export interface OtlpCollector {
   /** What `telemetry.otlp.url` takes. */
   readonly url: string
@@ -110,9 +117,7 @@ export const makeCollector: Effect.Effect<OtlpCollector, never, Scope.Scope> = E
     return {
       url: new URL(receiver.url("/")).origin,
       receiver,
-      spans: () =>
-        bodies("/v1/traces").flatMap((body) => body.resourceSpans ?? [])
-          .flatMap(({ scopeSpans }: any) => scopeSpans.flatMap(({ spans }: any) => spans.map(spanOf))),
+      spans: () => bodies("/v1/traces").flatMap(spansIn),
       resources: () => [...resourcesOf("/v1/traces"), ...resourcesOf("/v1/metrics")],
       metrics: () =>
         new Map(

@@ -1,6 +1,6 @@
 /** Following Cardano by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
 import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
-import { updateEndpointGauges } from "../../../runtime/nodes/EndpointGauges.ts"
+import { reportEndpoints } from "../../../runtime/nodes/EndpointGauges.ts"
 import {
   branchCounts,
   conditionOf,
@@ -263,5 +263,5 @@ const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
     endpoints.attempt(endpoint, (api) => compareBranch(context, api)).pipe(
       Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
     ), { discard: true, concurrency: "unbounded" })
-  yield* updateEndpointGauges({ network: "cardano", environment }, endpoints.pool())
+  yield* reportEndpoints({ network: "cardano", environment }, endpoints.pool())
 })

@@ -62,5 +62,5 @@ describe("the document of the operator API", () => {
     } finally {
       rmSync(folder, { recursive: true })
     }
-  }, 60_000)
+  })
 })

@@ -4,7 +4,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Metric, Scope } from "effect"
-import { HttpBody, HttpClient, HttpClientResponse } from "effect/http"
+import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import {
   callMillis,
@@ -17,9 +17,9 @@ import {
   pauseMillis,
   stopMillis
 } from "../../../runtime/telemetry/SpanExporter.ts"
-import { otlpSpanOf } from "../../../runtime/telemetry/Spans.ts"
+import type { EndedSpan } from "../../../runtime/telemetry/Spans.ts"
 
-const span = otlpSpanOf({
+const span: EndedSpan = {
   traceId: "a".repeat(32),
   spanId: "b".repeat(16),
   parentSpanId: null,
@@ -30,7 +30,7 @@ const span = otlpSpanOf({
   endNanos: 2n,
   attributes: {},
   isFailed: false
-})
+}
 
 /** An exporter whose collector answers each call as `answer` says, with the sizes of the batches it was sent. */
 const makeRig = Effect.fnUntraced(function*(answer: (call: number) => Effect.Effect<Response>) {
@@ -52,7 +52,7 @@ const makeRig = Effect.fnUntraced(function*(answer: (call: number) => Effect.Eff
     headers: {},
     encode: (spans) => {
       sizes.push(spans.length)
-      return HttpBody.text("")
+      return new Uint8Array()
     }
   }).pipe(Effect.provideService(HttpClient.HttpClient, client), Scope.provide(scope))
   return {
