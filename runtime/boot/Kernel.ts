@@ -21,6 +21,7 @@ import { routerConfig } from "../http/Routes.ts"
 import * as HttpClient from "../http/Client.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../Leases.ts"
+import * as LeasesOfDatabase from "../leases/Database.ts"
 import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
@@ -161,7 +162,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(part("prices", Oracle.layerWith(settings.pricing))),
     Layer.provideMerge(part("tokencatalog", TokenCatalog.layer)),
     Layer.provideMerge(part("timers", Timers.layer)),
-    Layer.provideMerge(part("leases", role === "http" ? Leases.waitingLayer : Leases.layer)),
+    Layer.provideMerge(part("leases", role === "http" ? Leases.waitingLayer : LeasesOfDatabase.layer)),
     Layer.provideMerge(Availability.layer),
     Layer.provideMerge(
       Layer.mergeAll(

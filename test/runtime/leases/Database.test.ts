@@ -2,10 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import type { Fence } from "../../runtime/Commit.ts"
-import { layer, Leases } from "../../runtime/Leases.ts"
-import { connect, freshDatabase, type TestDatabase } from "../support/Database.ts"
-import { withLatency } from "./chains/ChainsInstance.ts"
+import type { Fence } from "../../../runtime/Commit.ts"
+import { Leases } from "../../../runtime/Leases.ts"
+import { layer } from "../../../runtime/leases/Database.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+import { withLatency } from "../chains/ChainsInstance.ts"
 
 const ttlMillis = 60_000
 const third = TestClock.adjust(ttlMillis / 3)
