@@ -1,52 +1,37 @@
 /**
  * Leases as rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an instance
- * that waits also measures by its own monotonic clock how long a row has not changed.
+ * that waits also measures by its own monotonic clock how long a row has not changed: a lease that does not change for as
+ * long as it lasts is free, whatever the database's clock says.
  */
-import { Effect, type Exit, Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { monotonicMillis } from "../Clock.ts"
 import type { Fence } from "../Commit.ts"
-import { Leases } from "../Leases.ts"
+import { type LeaseOptions, Leases } from "../Leases.ts"
+import {
+  type LeaseObservation,
+  newRecord,
+  observe,
+  pauseAfterDeathMillis,
+  runTerm,
+  statusesOf,
+  takeNewProgress,
+  type TermEnd,
+  type WorkRecord
+} from "./Term.ts"
 
 /** How often a lease is renewed within its time, and asked for while another holds it. */
 const renewalsPerTerm = 3
 
-/**
- * Another holder's row as a waiting instance last read it. Each renewal changes `until`, each change of holder `token`.
- */
-interface LeaseObservation {
-  readonly token: bigint
-  /** As PostgreSQL writes it: a `Date` would lose the microseconds. */
-  readonly until: string
-  /** Monotonic milliseconds of the first read with these values. */
-  readonly sinceMillis: number
-}
-
-/** The observation after `row` was read at `nowMillis`: unchanged values keep the time of their first read. */
-const observationAfter = (
-  before: LeaseObservation | undefined,
-  row: Omit<LeaseObservation, "sinceMillis">,
-  nowMillis: number
-): LeaseObservation =>
-  before !== undefined && before.token === row.token && before.until === row.until
-    ? before
-    : { token: row.token, until: row.until, sinceMillis: nowMillis }
-
-/** A lease that this instance holds or waits for. */
-interface LeaseRecord {
-  readonly name: string
-  readonly ttlMillis: number
-  isHeldHere: boolean
-  /** Monotonic milliseconds of the last renewal that was seen, by any instance. */
-  renewedAtMillis: number
-}
+/** Terms for which an instance does not ask for work that is stuck on it: each other one asks several times meanwhile. */
+const termsAside = 3
 
 // oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
 const make = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   const instance = randomUUID()
-  const records = new Map<string, LeaseRecord>()
+  const records = new Map<string, WorkRecord>()
   let holds = 0
 
   /**
@@ -56,7 +41,7 @@ const make = Effect.gen(function*() {
    */
   const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(
-      sql<{ token: bigint; until: string | null; isBeforeEnd: boolean }>`with taken as (
+      sql<{ token: bigint; until: string | null; progressedAt: string | null; isBeforeEnd: boolean }>`with taken as (
           insert into leases as l (name, holder, token, until)
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
@@ -65,21 +50,25 @@ const make = Effect.gen(function*() {
         expiredObservation?.until ?? null
       }::timestamptz
           returning token)
-        select token, null as until,
+        select token, null as until, null as "progressedAt",
           coalesce(${expiredObservation?.until ?? null}::timestamptz > clock_timestamp(), false) as "isBeforeEnd"
           from taken
-        union all select l.token, l.until::text, false from leases l
+        union all select l.token, l.until::text, l.progressed_at::text, false from leases l
           where l.name = ${name} and not exists (select from taken)`,
       ([row]) => row
     )
 
   /** False when the lease has passed to another. One that ran out untaken is still ours: nobody else has acted. */
-  const renew = ({ name, token }: Fence, ttlMillis: number) =>
-    Effect.map(
-      sql`update leases set until = clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond'
-        where name = ${name} and token = ${token} returning 1 as held`,
-      (rows) => rows.length === 1
-    )
+  const renew = ({ name, token }: Fence, record: WorkRecord) =>
+    Effect.flatMap(monotonicMillis, (now) => {
+      const sinceProgress = takeNewProgress(record, now)
+      return sql`update leases set until = clock_timestamp() + ${record.ttlMillis}::float8 * interval '1 millisecond',
+          progressed_at = coalesce(clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
+        where name = ${name} and token = ${token} returning 1 as held`.pipe(
+        Effect.map((rows) => rows.length === 1),
+        Effect.onError(() => Effect.sync(() => void (record.hasNewProgress ||= sinceProgress !== null)))
+      )
+    })
 
   /** The row stays, so that tokens never repeat; the next holder need not wait for the time to run out. */
   const release = ({ name, token }: Fence) =>
@@ -88,20 +77,21 @@ const make = Effect.gen(function*() {
     )
 
   /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
-  const renewUntilLost = (fence: Fence, ttlMillis: number, record: LeaseRecord): Effect.Effect<void> =>
+  const renewUntilLost = (fence: Fence, record: WorkRecord): Effect.Effect<void> =>
     Effect.gen(function*() {
+      const pause = record.ttlMillis / renewalsPerTerm
       while (true) {
-        yield* Effect.sleep(ttlMillis / renewalsPerTerm)
+        yield* Effect.sleep(pause)
         const askedAtMillis = yield* monotonicMillis
-        const isHeld = yield* renew(fence, ttlMillis).pipe(
-          Effect.timeoutOrElse({ duration: ttlMillis / renewalsPerTerm, orElse: () => Effect.succeed(undefined) }),
+        const isHeld = yield* renew(fence, record).pipe(
+          Effect.timeoutOrElse({ duration: pause, orElse: () => Effect.succeed(undefined) }),
           Effect.catch((error: SqlError.SqlError) =>
             Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
           )
         )
         if (isHeld === true) record.renewedAtMillis = askedAtMillis
         const now = yield* monotonicMillis
-        if (isHeld === false || now - record.renewedAtMillis >= ttlMillis) return
+        if (isHeld === false || now - record.renewedAtMillis >= record.ttlMillis) return
       }
     })
 
@@ -110,13 +100,12 @@ const make = Effect.gen(function*() {
    * would be held by nobody until its end.
    */
   const awaitLease = (
-    name: string,
     holder: string,
-    ttlMillis: number,
-    record: LeaseRecord,
+    record: WorkRecord,
     restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   ): Effect.Effect<Fence> =>
     Effect.gen(function*() {
+      const { name, ttlMillis } = record
       let observation: LeaseObservation | undefined
       while (true) {
         const askedAtMillis = yield* monotonicMillis
@@ -131,42 +120,39 @@ const make = Effect.gen(function*() {
               { name }
             )
           }
-          record.isHeldHere = true
           record.renewedAtMillis = askedAtMillis
           return { name, token: row.token }
         }
         if (row !== undefined && row.until !== null) {
-          const before = observation
-          observation = observationAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
-          if (before !== undefined && before !== observation) record.renewedAtMillis = observation.sinceMillis
+          const { progressedAt, token, until } = row
+          observation = observe(observation, { token, until, progressedAt }, record, yield* monotonicMillis)
         }
         yield* restore(Effect.sleep(ttlMillis / renewalsPerTerm))
       }
     })
 
-  const hold = <A, E, R>(
+  const hold = <R>(
     name: string,
-    ttlMillis: number,
-    work: (fence: Fence) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
+    options: LeaseOptions,
+    work: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>
+  ): Effect.Effect<never, never, R> =>
     Effect.gen(function*() {
       const holder = `${instance}:${holds++}`
-      const record: LeaseRecord = { name, ttlMillis, isHeldHere: false, renewedAtMillis: yield* monotonicMillis }
+      const record = newRecord(name, options, yield* monotonicMillis)
       records.set(holder, record)
-      const term = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(awaitLease(name, holder, ttlMillis, record, restore), (fence) =>
-          restore(
-            Effect.raceFirst(
-              Effect.map(Effect.exit(work(fence)), (exit): Exit.Exit<A, E> | undefined => exit),
-              Effect.as(renewUntilLost(fence, ttlMillis, record), undefined)
-            )
-          ).pipe(
-            Effect.ensuring(Effect.sync(() => void (record.isHeldHere = false))),
-            Effect.ensuring(release(fence))
-          ))
+      const term: Effect.Effect<TermEnd, never, R> = Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(awaitLease(holder, record, restore), (fence) =>
+          restore(runTerm(record, fence, work, renewUntilLost(fence, record))).pipe(Effect.ensuring(release(fence))))
       )
-      const rounds: Effect.Effect<A, E, R> = Effect.flatMap(term, (exit) =>
-        exit ?? Effect.andThen(Effect.logWarning("A lease was lost; its work is stopped", { name }), rounds))
+      const rounds = Effect.flatMap(term, (end) => {
+        if (end._tag === "Died") {
+          return Effect.sleep(pauseAfterDeathMillis)
+        }
+        if (end._tag === "Stalled" && end.mustMove) {
+          return Effect.sleep(termsAside * options.ttlMillis)
+        }
+        return Effect.void
+      }).pipe(Effect.forever)
       return yield* Effect.ensuring(
         rounds,
         Effect.sync(() =>
@@ -175,17 +161,7 @@ const make = Effect.gen(function*() {
       )
     })
 
-  const statuses = Effect.map(monotonicMillis, (now) =>
-    [...records.values()]
-      .map(({ isHeldHere, name, renewedAtMillis, ttlMillis }) => ({
-        name,
-        ttlMillis,
-        isHeldHere,
-        ageMillis: Math.max(0, now - renewedAtMillis)
-      }))
-      .toSorted((a, b) => a.name.localeCompare(b.name)))
-
-  return Leases.of({ hold, statuses })
+  return Leases.of({ hold, statuses: Effect.suspend(() => statusesOf(records.values())) })
 })
 
 /** Leases of the table `leases`. */

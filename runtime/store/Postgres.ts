@@ -94,7 +94,8 @@ export const explainConnection = (error: SqlError.SqlError, where: string): Stor
 export const pool = (
   address: Address,
   where: string,
-  maxConnections: number
+  maxConnections: number,
+  applicationName = "tillwire"
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, StoreError> =>
   PgClient.layerFrom(
     PgClient.make({
@@ -102,7 +103,7 @@ export const pool = (
       maxConnections,
       connectTimeout,
       keepAlive,
-      applicationName: "tillwire",
+      applicationName,
       startupParameters: sessionSettings
     }).pipe(Effect.mapError((error) => explainConnection(error, where)))
   )
@@ -167,13 +168,17 @@ export const locationOf = (url: Redacted.Redacted<string>): string => {
   return parsed === null ? "store.options.url" : `${decodeURIComponent(parsed.host)}${parsed.pathname}`
 }
 
-/** A pool on the server behind `url`, checked once: version, encoding, and that it takes writes. */
+/**
+ * A pool on the server behind `url`, checked once: version, encoding, and that it takes writes. Sessions are named
+ * `applicationName`, by default `tillwire`.
+ */
 export const layer = (
-  options: PostgresOptions
+  options: PostgresOptions,
+  applicationName?: string
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
   const where = locationOf(options.url)
   return Layer.effectDiscard(checkServer(where)).pipe(
-    Layer.provideMerge(pool({ url: options.url }, where, options.maxConnections)),
+    Layer.provideMerge(pool({ url: options.url }, where, options.maxConnections, applicationName)),
     Layer.merge(Layer.succeed(StoreGuard, { awaitLoss: Effect.never }))
   )
 }
