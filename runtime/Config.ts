@@ -32,6 +32,9 @@ import { Environment } from "../schemas/Network.ts"
 export type { SelectedPlugin } from "./config/Check.ts"
 export { ConfigInvalid, exitCodeConfig } from "./config/Problem.ts"
 
+/** Connections that an instance of a cluster needs: one for its locks, and three to work with. */
+const minimumClusterConnections = 4
+
 /** Bytes of a config file, at most: a large one is some other file. */
 export const maximumConfigBytes = 1_048_576
 
@@ -79,6 +82,7 @@ export const load = Effect.fn("Config.load")(function*(from: ConfigSource) {
   draft.problems.push(...check(plugins, environments))
   if (decodedSettings._tag === "Decoded" && store !== undefined) {
     draft.problems.push(...processProblems({ settings: decodedSettings.value, store, plugins }))
+    draft.problems.push(...clusterProblems({ settings: decodedSettings.value, store, plugins }))
     draft.problems.push(...areaProblems(decodedSettings.value.telemetry.levels, plugins))
     draft.problems.push(...operatorProblems(decodedSettings.value, plugins))
   }
@@ -357,6 +361,30 @@ const literalProblem = (path: KeyPath): Problem => ({
   path,
   message: "a secret written out in a mainnet config: write \"${env:NAME}\" or \"${file:/path}\""
 })
+
+const clusterProblems = ({ settings: { cluster, http }, store }: LoadedConfig): ReadonlyArray<Problem> => {
+  if (cluster === undefined) return []
+  const isServing = cluster.roles.includes("api")
+  return [
+    ...(store.use === "embedded"
+      ? [{
+        path: ["cluster"],
+        message: "an embedded database serves one instance only: use a PostgreSQL of your own by "
+          + "\"store\": { \"use\": \"postgres\" }, or remove \"cluster\""
+      }]
+      : store.options.maxConnections < minimumClusterConnections
+      ? [{
+        path: ["store", "options", "maxConnections"],
+        message:
+          `an instance of a cluster holds one connection for its locks: write ${minimumClusterConnections} or more`
+      }]
+      : []),
+    ...(isServing || http.processes === 1 ? [] : [{
+      path: ["http", "processes"],
+      message: "this instance has no role \"api\" and serves no public port: remove it, or add the role"
+    }])
+  ]
+}
 
 const processProblems = (config: LoadedConfig): ReadonlyArray<Problem> => {
   const count = countHttpProcesses(config)

@@ -1,229 +1,70 @@
 /**
- * Work that one instance at a time may do: leases with fencing tokens.
- *
- * Leases are rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an
- * instance that waits also measures by its own monotonic clock how long a row has not changed.
+ * Work that one instance at a time does: leases with fencing tokens. `leases/Database.ts` gives each to whoever asks first,
+ * `leases/Cluster.ts` divides them among the instances. Both pass `test/conformance/leases.ts`.
  */
-import { Context, Effect, type Exit, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
-import { monotonicMillis } from "./Clock.ts"
+import { Context, Effect, Layer } from "effect"
 import type { Fence } from "./Commit.ts"
-import { uuidV4 } from "./Uuid.ts"
 
-/** A lease that this instance holds or waits for. */
+/**
+ * What an instance of a cluster does: `api` serves the public port, `follower` follows networks, `worker` sends webhooks
+ * and does due work and retention. The order is part of what instances agree on; see `leases/Cluster.ts`.
+ */
+export const instanceRoles = ["api", "follower", "worker"] as const
+export type InstanceRole = typeof instanceRoles[number]
+
+/** What a piece of work says of itself. */
+export interface LeaseOptions {
+  /** Which instances of a cluster do it. */
+  readonly role: Exclude<InstanceRole, "api">
+  /** How long a lease lasts without being renewed. A cluster has one figure for all, `cluster.takeoverSeconds`. */
+  readonly ttlMillis: number
+  /**
+   * How long the work may go without calling `progress`, its pauses included. Then it counts as stuck: it is interrupted
+   * and begun anew, and passed to another instance when that does not help.
+   */
+  readonly passMillis: number
+}
+
+/** A lease that this instance holds or waits for. Ages are by this process's monotonic clock. */
 export interface LeaseStatus {
   readonly name: string
   /** How long it lasts without being renewed. */
   readonly ttlMillis: number
+  readonly passMillis: number
   readonly isHeldHere: boolean
   /**
-   * Since any instance was last seen to renew it, by this process's monotonic clock; where none was seen, since this
-   * instance began to wait. Above `ttlMillis` nobody does the work.
+   * Since any instance was last seen to renew it; where none was seen, since this instance began to wait. Above
+   * `ttlMillis` nobody does the work.
    */
   readonly ageMillis: number
+  /**
+   * Since the work was last seen to make progress, on any instance; where it was not, since this instance began to wait.
+   * Above `passMillis` the work is stuck.
+   */
+  readonly progressAgeMillis: number
 }
 
 /** Work that one instance does at a time. */
 export class Leases extends Context.Service<Leases, {
   /**
-   * Waits until this instance holds `name`, runs `work` with its fence, renews every third of `ttlMillis`, and
-   * interrupts `work` and waits anew when the lease is lost. Returns when `work` does; gives the lease up then, and on
-   * interruption. A lease that does not change for `ttlMillis` by this process's monotonic clock is free whatever the
-   * database's clock says, because that clock may have been set back.
+   * Runs `work` with a fence while this instance has the lease `name`, again each time it gets it, until interrupted; gives
+   * the lease up then. A term of the work ends when another instance has begun a newer one, or when the lease could not be
+   * renewed for as long as it lasts. Work that dies begins anew after a second, with the next fence.
+   *
+   * A lease is no proof: a process that was paused may still believe in it. Commits that must not be made twice carry the
+   * fence, and fail with `Conflict` once a newer term has begun.
    */
-  readonly hold: <A, E, R>(
+  readonly hold: <R>(
     name: string,
-    ttlMillis: number,
-    work: (fence: Fence) => Effect.Effect<A, E, R>
-  ) => Effect.Effect<A, E, R>
+    options: LeaseOptions,
+    work: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>
+  ) => Effect.Effect<never, never, R>
   /** Every lease that this instance holds or waits for, from memory, in order of name. */
   readonly statuses: Effect.Effect<ReadonlyArray<LeaseStatus>>
 }>()("tillwire/runtime/Leases") {}
-
-/** How often a lease is renewed within its time, and asked for while another holds it. */
-const renewalsPerTerm = 3
-
-/**
- * Another holder's row as a waiting instance last read it. Each renewal changes `until`, each change of holder `token`.
- */
-interface LeaseObservation {
-  readonly token: bigint
-  /** As PostgreSQL writes it: a `Date` would lose the microseconds. */
-  readonly until: string
-  /** Monotonic milliseconds of the first read with these values. */
-  readonly sinceMillis: number
-}
-
-/** The observation after `row` was read at `nowMillis`: unchanged values keep the time of their first read. */
-const observationAfter = (
-  before: LeaseObservation | undefined,
-  row: Omit<LeaseObservation, "sinceMillis">,
-  nowMillis: number
-): LeaseObservation =>
-  before !== undefined && before.token === row.token && before.until === row.until
-    ? before
-    : { token: row.token, until: row.until, sinceMillis: nowMillis }
-
-/** A lease that this instance holds or waits for. */
-interface LeaseRecord {
-  readonly name: string
-  readonly ttlMillis: number
-  isHeldHere: boolean
-  /** Monotonic milliseconds of the last renewal that was seen, by any instance. */
-  renewedAtMillis: number
-}
-
-// oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
-const make = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-  const instance = yield* uuidV4
-  const records = new Map<string, LeaseRecord>()
-  let holds = 0
-
-  /**
-   * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
-   * row that still equals `expiredObservation` is taken before its end (`isBeforeEnd`): nobody has renewed it for its
-   * whole duration, so the clock of the database was set back and the stored end lies too far ahead.
-   */
-  const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
-    Effect.map(
-      sql<{ token: bigint; until: string | null; isBeforeEnd: boolean }>`with taken as (
-          insert into leases as l (name, holder, token, until)
-          values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
-          on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
-            where l.until <= clock_timestamp()
-              or l.token = ${expiredObservation?.token ?? null}::bigint and l.until = ${
-        expiredObservation?.until ?? null
-      }::timestamptz
-          returning token)
-        select token, null as until,
-          coalesce(${expiredObservation?.until ?? null}::timestamptz > clock_timestamp(), false) as "isBeforeEnd"
-          from taken
-        union all select l.token, l.until::text, false from leases l
-          where l.name = ${name} and not exists (select from taken)`,
-      ([row]) => row
-    )
-
-  /** False when the lease has passed to another. One that ran out untaken is still ours: nobody else has acted. */
-  const renew = ({ name, token }: Fence, ttlMillis: number) =>
-    Effect.map(
-      sql`update leases set until = clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond'
-        where name = ${name} and token = ${token} returning 1 as held`,
-      (rows) => rows.length === 1
-    )
-
-  /** The row stays, so that tokens never repeat; the next holder need not wait for the time to run out. */
-  const release = ({ name, token }: Fence) =>
-    sql`update leases set until = '-infinity' where name = ${name} and token = ${token}`.pipe(
-      Effect.catch((error) => Effect.logWarning("A lease was not given up; it runs out", { name }, error))
-    )
-
-  /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
-  const renewUntilLost = (fence: Fence, ttlMillis: number, record: LeaseRecord): Effect.Effect<void> =>
-    Effect.gen(function*() {
-      while (true) {
-        yield* Effect.sleep(ttlMillis / renewalsPerTerm)
-        const askedAtMillis = yield* monotonicMillis
-        const isHeld = yield* renew(fence, ttlMillis).pipe(
-          Effect.timeoutOrElse({ duration: ttlMillis / renewalsPerTerm, orElse: () => Effect.succeed(undefined) }),
-          Effect.catch((error: SqlError.SqlError) =>
-            Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
-          )
-        )
-        if (isHeld === true) record.renewedAtMillis = askedAtMillis
-        const now = yield* monotonicMillis
-        if (isHeld === false || now - record.renewedAtMillis >= ttlMillis) return
-      }
-    })
-
-  /**
-   * Only its pauses are interrupted, by `restore`: a lease that the database gave out while its asker was interrupted
-   * would be held by nobody until its end.
-   */
-  const awaitLease = (
-    name: string,
-    holder: string,
-    ttlMillis: number,
-    record: LeaseRecord,
-    restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
-  ): Effect.Effect<Fence> =>
-    Effect.gen(function*() {
-      let observation: LeaseObservation | undefined
-      while (true) {
-        const askedAtMillis = yield* monotonicMillis
-        const isExpired = observation !== undefined && askedAtMillis - observation.sinceMillis >= ttlMillis
-        const row = yield* acquire(name, holder, ttlMillis, isExpired ? observation : undefined).pipe(
-          Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
-        )
-        if (row !== undefined && row.until === null) {
-          if (row.isBeforeEnd) {
-            yield* Effect.logWarning(
-              "A lease was not renewed in time and was taken over: was the clock of the database set back?",
-              { name }
-            )
-          }
-          record.isHeldHere = true
-          record.renewedAtMillis = askedAtMillis
-          return { name, token: row.token }
-        }
-        if (row !== undefined && row.until !== null) {
-          const before = observation
-          observation = observationAfter(before, { token: row.token, until: row.until }, yield* monotonicMillis)
-          if (before !== undefined && before !== observation) record.renewedAtMillis = observation.sinceMillis
-        }
-        yield* restore(Effect.sleep(ttlMillis / renewalsPerTerm))
-      }
-    })
-
-  const hold = <A, E, R>(
-    name: string,
-    ttlMillis: number,
-    work: (fence: Fence) => Effect.Effect<A, E, R>
-  ): Effect.Effect<A, E, R> =>
-    Effect.gen(function*() {
-      const holder = `${instance}:${holds++}`
-      const record: LeaseRecord = { name, ttlMillis, isHeldHere: false, renewedAtMillis: yield* monotonicMillis }
-      records.set(holder, record)
-      const term = Effect.uninterruptibleMask((restore) =>
-        Effect.flatMap(awaitLease(name, holder, ttlMillis, record, restore), (fence) =>
-          restore(
-            Effect.raceFirst(
-              Effect.map(Effect.exit(work(fence)), (exit): Exit.Exit<A, E> | undefined => exit),
-              Effect.as(renewUntilLost(fence, ttlMillis, record), undefined)
-            )
-          ).pipe(
-            Effect.ensuring(Effect.sync(() => void (record.isHeldHere = false))),
-            Effect.ensuring(release(fence))
-          ))
-      )
-      const rounds: Effect.Effect<A, E, R> = Effect.flatMap(term, (exit) =>
-        exit ?? Effect.andThen(Effect.logWarning("A lease was lost; its work is stopped", { name }), rounds))
-      return yield* Effect.ensuring(
-        rounds,
-        Effect.sync(() =>
-          void records.delete(holder)
-        )
-      )
-    })
-
-  const statuses = Effect.map(monotonicMillis, (now) =>
-    [...records.values()]
-      .map(({ isHeldHere, name, renewedAtMillis, ttlMillis }) => ({
-        name,
-        ttlMillis,
-        isHeldHere,
-        ageMillis: Math.max(0, now - renewedAtMillis)
-      }))
-      .toSorted((a, b) => a.name.localeCompare(b.name)))
-
-  return Leases.of({ hold, statuses })
-})
 
 /** For a process that does no such work: it waits for ever, and another process does it. */
 export const waitingLayer: Layer.Layer<Leases> = Layer.succeed(
   Leases,
   Leases.of({ hold: () => Effect.never, statuses: Effect.succeed([]) })
 )
-
-/** Leases of the table `leases`. */
-export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.effect(Leases, make)

@@ -1,5 +1,5 @@
 /** What the retention of rows has in common: how often it looks, how much it does at a time, and the count of it. */
-import { Effect, Metric, type Scope } from "effect"
+import { Duration, Effect, Metric, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { Leases } from "./Leases.ts"
 import { initializeSeries } from "./Telemetry.ts"
@@ -19,6 +19,9 @@ const pauseWhileBehind = "100 millis"
 
 /** Renewed while a round goes on; another instance goes on with what is left when this one dies. */
 const leaseMillis = 30_000
+
+/** A round that takes longer is stuck: it begins anew with the batch that it came to. */
+const roundLimitMillis = 3_600_000
 
 const prunedRows = Metric.counter("rows_pruned_total", {
   description: "Rows that were kept for as long as they are kept and then removed, by table",
@@ -66,5 +69,12 @@ export const runPeriodically = <R>(
       Effect.catchCause((cause) => Effect.logWarning(`${name} did not come to its end; it is tried again`, cause)),
       Effect.andThen(Effect.sleep(pause as "1 hour"))
     )
-    yield* Effect.forkScoped(leases.hold(name, leaseMillis, () => Effect.forever(guardedRound)))
+    const options = {
+      role: "worker",
+      ttlMillis: leaseMillis,
+      passMillis: Duration.toMillis(pause as "1 hour") + roundLimitMillis
+    } as const
+    yield* Effect.forkScoped(
+      leases.hold(name, options, (_, progress) => Effect.forever(Effect.andThen(progress, guardedRound)))
+    )
   })

@@ -6,6 +6,7 @@ import { Context, Effect, Schema } from "effect"
 import { Environment } from "../schemas/Network.ts"
 import { isAddressRange } from "./http/Addresses.ts"
 import { isOrigin } from "./http/Origins.ts"
+import { instanceRoles } from "./Leases.ts"
 import { isHostName } from "./rpc/Hosts.ts"
 
 const Port = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 65_535 }))
@@ -172,6 +173,22 @@ export const SettingsSchema = Schema.Struct({
   })),
   /** Default: the embedded server. */
   store: byDefault(PluginEntry, { use: "embedded" }),
+  /**
+   * Instances over one PostgreSQL divide the background work among them; `{}` is enough. Absent: an instance that starts
+   * first does all of it, others take over when it ends. The same for all instances but for `roles`.
+   */
+  cluster: Schema.optionalKey(Schema.Struct({
+    /**
+     * What this instance does: `api` serves the public port, `follower` follows networks, `worker` sends webhooks and does
+     * due work and retention. Some instance must have each. Default all.
+     */
+    roles: byDefault(Schema.NonEmptyArray(Schema.Literals(instanceRoles)), ["api", "follower", "worker"]),
+    /**
+     * Seconds after which the work of an instance that is frozen or cut off passes on, 6 to 60; that of one that ends
+     * passes on within about a second. Default 6.
+     */
+    takeoverSeconds: byDefault(Schema.Finite.check(Schema.isBetween({ minimum: 6, maximum: 60 })), 6)
+  })),
   chains: Entries,
   prices: Entries,
   tokenSources: Entries,

@@ -56,5 +56,5 @@ const drivers: {
   ) => Layer.Layer<Store, StoreError>
 } = {
   embedded: Embedded.layer,
-  postgres: Postgres.layer
+  postgres: (options) => Postgres.layer(options)
 }

@@ -64,5 +64,8 @@ export const runtimeMigrations: Migrations = {
     yield* runStatements(sql, yield* sqlFile("tables"))
     for (const name of functions) yield* sql.unsafe(yield* sqlFile(name))
     yield* runStatements(sql, yield* sqlFile("triggers"))
+  }),
+  "0002_cluster": Effect.gen(function*() {
+    yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster"))
   })
 }

@@ -21,6 +21,8 @@ export interface DueSource {
   readonly run: (nowMillis: number, limit: number) => Effect.Effect<number>
   /** Rows per run: 100 or more, see the architecture's measurements. */
   readonly batchSize: number
+  /** Milliseconds that a run may take before the source counts as stuck and begins anew. Default 300,000. */
+  readonly passMillis?: number
 }
 
 /** Work on rows that fall due. Sources of such rows register here. */
@@ -40,6 +42,9 @@ export const TimerPace = Context.Reference<{
   /** Milliseconds a source stays with an instance that has stopped renewing. */
   readonly leaseMillis: number
 }>("tillwire/runtime/TimerPace", { defaultValue: () => ({ pollMillis: 5_000, leaseMillis: 15_000 }) })
+
+/** Milliseconds that a run may take, unless its source says otherwise: a batch takes a second or two. */
+const defaultPassMillis = 300_000
 
 /** Milliseconds before a row that is due but was not handled is looked at again. */
 const unhandledMillis = 250
@@ -63,11 +68,12 @@ const make = Effect.gen(function*() {
   )
 
   /** Runs until less than a batch was due, then says how long nothing is. */
-  const runDue = (source: DueSource) =>
+  const runDue = (source: DueSource, progress: Effect.Effect<void>) =>
     Effect.gen(function*() {
       let count: number
       do {
         count = yield* source.run(yield* Clock.currentTimeMillis, source.batchSize)
+        yield* progress
       } while (count >= source.batchSize)
       const nextDueMillis = yield* source.nextDueMillis
       const now = yield* Clock.currentTimeMillis
@@ -75,13 +81,14 @@ const make = Effect.gen(function*() {
       return Math.min(pollMillis, Math.max(count === 0 ? unhandledMillis : 0, nextDueMillis - now))
     })
 
-  const follow = (source: DueSource, latch: Latch.Latch): Effect.Effect<never> =>
+  const follow = (source: DueSource, latch: Latch.Latch, progress: Effect.Effect<void>): Effect.Effect<never> =>
     Effect.gen(function*() {
       let failures = 0
       while (true) {
         // Closed before looking: a wake that comes while looking is not lost.
         latch.closeUnsafe()
-        const pause = yield* runDue(source).pipe(
+        yield* progress
+        const pause = yield* runDue(source, progress).pipe(
           Effect.tap(() => Effect.sync(() => failures = 0)),
           Effect.catchCause((cause) => {
             if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause)
@@ -110,7 +117,14 @@ const make = Effect.gen(function*() {
             sources.delete(source.name)
           })
       )
-      yield* background.run(leases.hold(`timer:${source.name}`, leaseMillis, () => follow(source, latch)))
+      const options = {
+        role: "worker",
+        ttlMillis: leaseMillis,
+        passMillis: source.passMillis ?? defaultPassMillis
+      } as const
+      yield* background.run(
+        leases.hold(`timer:${source.name}`, options, (_, progress) => follow(source, latch, progress))
+      )
     })
 
   const wake = (name: string) => Effect.sync(() => void latches.get(name)?.openUnsafe())

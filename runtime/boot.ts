@@ -34,7 +34,7 @@ import {
 import { declareRestored } from "./backup/Declaration.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { BackgroundWork } from "./BackgroundWork.ts"
-import { apisOf, distinctPlugins, kernel } from "./boot/Kernel.ts"
+import { apisOf, distinctPlugins, hasRole, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
@@ -221,7 +221,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
         const environment = { TILLWIRE__HTTP__PORT: String(settings.http.port) }
         const answers = { metrics: operations.metrics, health: operations.report }
         MutableRef.set(processes, yield* withOwnScope(startHttpProcesses(httpCount, environment, answers)))
-      } else {
+      } else if (hasRole(settings, "api")) {
         yield* withOwnScope(listen(router, settings.http, "http", {
           connectionLimits: {
             perAddress: connectionsPerAddress(settings),

@@ -1,9 +1,10 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
 import { Console, Effect, FileSystem, Path } from "effect"
+import { SqlClient } from "effect/sql"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
-import { Leases } from "../../runtime/Leases.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
+import { advisoryLock, lockSpace } from "../../runtime/store/Locks.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -228,10 +229,6 @@ export const rpcHandlers = Effect.gen(function*() {
   })
 })
 
-/** The lease under which an instance looks for a merchant and makes the demo one: two that start at once make one. */
-const demoLease = "auth-demo-merchant"
-const demoLeaseMillis = 10_000
-
 const demoKeys = (["merchant", "commerce"] as const).map((scope) => ({
   name: `Demo ${scope} key`,
   scope,
@@ -270,7 +267,7 @@ export const demoStore = Effect.gen(function*() {
     if (isKept) yield* Effect.annotateLogs(Effect.logInfo("the keys of the demo merchant are in a file"), { file })
     return
   }
-  const leases = yield* Leases
+  const sql = yield* SqlClient.SqlClient
 
   const write = ([merchant, commerce]: ReadonlyArray<KeyWithSecret>) =>
     Effect.gen(function*() {
@@ -281,10 +278,13 @@ export const demoStore = Effect.gen(function*() {
       yield* files.writeFileString(file, `${JSON.stringify(text, null, 2)}\n`, { mode: 0o600 })
     })
 
-  yield* leases.hold(demoLease, demoLeaseMillis, () =>
+  // Two instances that start at once make one: the second waits here, and then finds it.
+  yield* sql.withTransaction(
     Effect.gen(function*() {
+      yield* sql`SELECT pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.demoMerchant})`
       if (yield* keys.anyMerchant) return
       const [merchant, commerce] = yield* keys.createWithKeys("Demo Store", demoKeys, write)
       yield* Console.log(demoBlock(settings.publicUrl, file, merchant?.key ?? "", commerce?.key ?? ""))
-    }))
+    })
+  )
 })

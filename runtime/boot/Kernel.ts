@@ -21,6 +21,8 @@ import { routerConfig } from "../http/Routes.ts"
 import * as HttpClient from "../http/Client.ts"
 import * as Http from "../http/Server.ts"
 import * as Leases from "../Leases.ts"
+import * as LeasesOfCluster from "../leases/Cluster.ts"
+import * as LeasesOfDatabase from "../leases/Database.ts"
 import * as LeaseHealth from "../leases/Health.ts"
 import * as LinkedWallets from "../LinkedWallets.ts"
 import * as Mail from "../Mail.ts"
@@ -45,6 +47,7 @@ import * as SignIns from "../SignIns.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
+import * as Postgres from "../store/Postgres.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import { inArea, type KernelArea } from "../telemetry/Areas.ts"
@@ -84,14 +87,19 @@ const migrations = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) =>
     yield* (yield* Health).markMigrated
   }))
 
-/** The database of a deployment, as its config names it. */
+/** The database of a deployment, as its config names it. `instanceId`: of a process that becomes an instance. */
 export const storeOf = (
   config: LoadedConfig,
   dataDirectory: string,
-  role: ProcessRole
+  role: ProcessRole,
+  instanceId?: string
 ): Layer.Layer<Store, StoreError> => {
-  const { settings: { environments }, store } = config
-  if (store.use === "postgres") return storeLayer("postgres", store.options, dataDirectory, environments)
+  const { settings: { cluster, environments }, store } = config
+  if (store.use === "postgres") {
+    return cluster === undefined || instanceId === undefined
+      ? storeLayer("postgres", store.options, dataDirectory, environments)
+      : Postgres.layer(store.options, LeasesOfCluster.sessionNameOf(instanceId))
+  }
   const options = {
     ...store.options,
     maxConnections: poolShare(store.options.maxConnections, countHttpProcesses(config), Embedded.maximumConnections)
@@ -99,6 +107,20 @@ export const storeOf = (
   return role === "http"
     ? Embedded.sharedLayer(options, dataDirectory)
     : storeLayer("embedded", options, dataDirectory, environments)
+}
+
+/** Whether this instance does what the role means. Where there is no cluster each instance does everything. */
+export const hasRole = ({ cluster }: Settings["Service"], role: Leases.InstanceRole): boolean =>
+  cluster === undefined || cluster.roles.includes(role)
+
+/** Who does the work that one instance does at a time. */
+const leasesOf = ({ cluster, instanceId }: Settings["Service"], role: ProcessRole) => {
+  if (role === "http") return Leases.waitingLayer
+  return cluster === undefined ? LeasesOfDatabase.layer : LeasesOfCluster.layer({
+    instanceId,
+    roles: cluster.roles,
+    takeoverMillis: cluster.takeoverSeconds * 1_000
+  })
 }
 
 /** Makes the entries of a part of the kernel known as its own. */
@@ -121,7 +143,7 @@ export const stateOf = (config: LoadedConfig, settings: Settings["Service"], rol
   return Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role))),
+    Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role, settings.instanceId))),
     Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
   )
@@ -153,7 +175,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(state)
   )
   const work = Layer.mergeAll(
-    part("webhooks", Webhooks.layerWith({ sends: role !== "http" })),
+    part("webhooks", Webhooks.layerWith({ sends: role !== "http" && hasRole(settings, "worker") })),
     part("webhooks", DeliveryRetention.layer),
     part("commit", EventRetention.layer)
   ).pipe(
@@ -161,7 +183,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(part("prices", Oracle.layerWith(settings.pricing))),
     Layer.provideMerge(part("tokencatalog", TokenCatalog.layer)),
     Layer.provideMerge(part("timers", Timers.layer)),
-    Layer.provideMerge(part("leases", role === "http" ? Leases.waitingLayer : Leases.layer)),
+    Layer.provideMerge(part("leases", leasesOf(settings, role))),
     Layer.provideMerge(Availability.layer),
     Layer.provideMerge(
       Layer.mergeAll(

@@ -36,8 +36,11 @@ import { isListed } from "./TransferObserver.ts"
 import { processTurn } from "./TurnProcessor.ts"
 import { makeVerification } from "./Verification.ts"
 
-/** How long after this instance dies another one takes over. */
-const leaseMillis = 6_000
+/**
+ * How long after this instance dies another one takes over, and how long a follower may do nothing at all before it counts
+ * as stuck: it looks once a second whether there is something to do, and a turn takes seconds at most.
+ */
+const leaseOptions = { role: "follower", ttlMillis: 6_000, passMillis: 120_000 } as const
 /** How often a follower looks for entries other instances made ready, and others look at its cursor. */
 const tickMillis = 1_000
 /** How often what waits for another endpoint is looked at again, and new blocks are searched. */
@@ -123,7 +126,7 @@ const eventsOf = (follower: FollowerContext) => {
 }
 
 /** Follows from the stored cursor until something fails. */
-const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
+const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, progress: Effect.Effect<void>) {
   const { environment, network, repo } = follower
   const cursor = yield* repo.cursor(network, environment)
   dispatch(follower, { _tag: "FollowingStarted", cursor, monotonicMillis: performance.now() })
@@ -148,22 +151,29 @@ const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fen
   yield* Stream.runForEach(items, (item) => {
     const turn = processTurn(follower, fence, item)
     // Most turns only look whether there is anything to do.
-    return item._tag === "Check"
+    const recorded = item._tag === "Check"
       ? turn
       : recordOwn("chain turn", {
         "tillwire.network": network,
         "tillwire.environment": environment,
         "tillwire.turn": item._tag
       }, turn)
+    return Effect.andThen(recorded, progress)
   })
 }, Effect.scoped)
 
 /** For ever: follows, and after a failure pauses and follows again from the stored cursor. */
-const keepFollowing = (follower: FollowerContext, fence: Fence): Effect.Effect<never> => {
+const keepFollowing = (
+  follower: FollowerContext,
+  fence: Fence,
+  progress: Effect.Effect<void>
+): Effect.Effect<never> => {
   const { environment, network } = follower
   return Effect.gen(function*() {
     while (true) {
-      const exit = yield* Effect.exit(follow(follower, fence))
+      // Nodes that fail are no reason to begin a new term: health tells of them as networks.
+      yield* progress
+      const exit = yield* Effect.exit(follow(follower, fence, progress))
       dispatch(follower, { _tag: "FollowingFailed" })
       if (Exit.isFailure(exit)) {
         yield* Effect.logWarning("following failed", { network, environment }, exit.cause)
@@ -203,7 +213,9 @@ const peek = (follower: FollowerContext, leaseName: string) =>
 export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: FollowerServices) {
   const context = yield* makeContext(driver, services)
   const leaseName = `chain:${driver.network}:${driver.environment}`
-  yield* Effect.forkScoped(services.leases.hold(leaseName, leaseMillis, (fence) => keepFollowing(context, fence)))
+  yield* Effect.forkScoped(
+    services.leases.hold(leaseName, leaseOptions, (fence, progress) => keepFollowing(context, fence, progress))
+  )
   yield* Effect.forkScoped(Effect.repeat(peek(context, leaseName), Schedule.spaced(tickMillis)))
   const follower: Follower = {
     driver,

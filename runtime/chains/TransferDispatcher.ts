@@ -11,8 +11,10 @@ import type { Leases } from "../Leases.ts"
 import { retryPauseMillis } from "./Confirmations.ts"
 import { type ChainsRepo, transferWrite } from "./ChainsRepo.ts"
 
-/** Invoices handled at once. */
+/** Invoices that one instance handles at once. */
 const concurrency = 16
+/** What instances divide among them: an invoice is in one of these shares. The number stands in the query, too. */
+export const handlerShares = [0, 1, 2, 3, 4, 5, 6, 7] as const
 /** Rows read at a time. */
 const pageSize = 64
 /** Entries of one invoice in a page: the others have their turn before it goes on. */
@@ -21,7 +23,10 @@ const entriesPerInvoice = 8
 const pollMillis = 500
 /** A handler that takes longer is interrupted and counts as failed. */
 const handlerTimeoutMillis = 30_000
-const leaseMillis = 6_000
+/** How long a look at the journal may take. */
+const lookTimeoutMillis = 40_000
+/** A share's entries are looked for twice a second. */
+const leaseOptions = { role: "worker", ttlMillis: 6_000, passMillis: 120_000 } as const
 
 export type TransferHandler = (entry: JournalEntry) => Effect.Effect<void, unknown>
 
@@ -84,34 +89,64 @@ export const dispatchTransfers = (
     }
   })
 
-  return leases.hold("chain:handler", leaseMillis, () =>
-    Effect.gen(function*() {
-      const fibers = yield* FiberSet.make()
-      const busySubjects = new Set<string>()
-      while (true) {
-        if (busySubjects.size < concurrency) {
-          const now = yield* Clock.currentTimeMillis
-          const dueEntries = yield* repo.unhandledEntries(now, [...busySubjects], entriesPerInvoice, pageSize)
-          for (const [subject, entries] of Map.groupBy(dueEntries, ({ id, invoiceId }) => invoiceId ?? id)) {
-            if (busySubjects.size >= concurrency) break
-            busySubjects.add(subject)
-            const work = handleInvoice(entries).pipe(
-              Effect.catchCause((cause) => Effect.logWarning("handling failed", cause)),
-              Effect.ensuring(Effect.suspend(() => {
-                busySubjects.delete(subject)
-                return busySubjects.size < concurrency / 2 ? Queue.offer(wakes, undefined) : Effect.void
-              }))
-            )
-            yield* FiberSet.run(fibers, work)
-          }
-        }
-        yield* Effect.timeoutOption(Queue.take(wakes), pollMillis)
-      }
-    }).pipe(
-      Effect.scoped,
-      Effect.catchCause((cause) =>
-        Effect.andThen(Effect.logWarning("the journal could not be read", cause), Effect.sleep(pollMillis))
-      ),
-      Effect.forever
-    ))
+  /** The shares that this instance has, with what of them is being handled. */
+  const shares = new Map<number, { readonly fibers: FiberSet.FiberSet; readonly progress: Effect.Effect<void> }>()
+  const busySubjects = new Set<string>()
+
+  const handleSubject = (fibers: FiberSet.FiberSet, subject: string, entries: ReadonlyArray<JournalEntry>) => {
+    busySubjects.add(subject)
+    const work = handleInvoice(entries).pipe(
+      Effect.catchCause((cause) => Effect.logWarning("handling failed", cause)),
+      Effect.ensuring(Effect.suspend(() => {
+        busySubjects.delete(subject)
+        return busySubjects.size < concurrency / 2 ? Queue.offer(wakes, undefined) : Effect.void
+      }))
+    )
+    return FiberSet.run(fibers, work)
+  }
+
+  /** One query for all shares: a query for each would be eight times as many while nothing happens. */
+  const look = Effect.gen(function*() {
+    const looked = [...shares]
+    if (looked.length === 0 || busySubjects.size >= concurrency) return
+    const now = yield* Clock.currentTimeMillis
+    const dueEntries = yield* repo.unhandledEntries(
+      now,
+      looked.map(([share]) => share),
+      [...busySubjects],
+      entriesPerInvoice,
+      pageSize
+    )
+    for (const [subject, due] of Map.groupBy(dueEntries, ({ entry }) => entry.invoiceId ?? entry.id)) {
+      if (busySubjects.size >= concurrency) break
+      // A share that was lost meanwhile is another instance's.
+      const fibers = shares.get(due[0]!.share)?.fibers
+      if (fibers !== undefined) yield* handleSubject(fibers, subject, due.map(({ entry }) => entry))
+    }
+  })
+
+  const keepLooking = Effect.gen(function*() {
+    yield* Effect.timeout(look, lookTimeoutMillis)
+    yield* Effect.forEach(shares.values(), ({ progress }) => progress, { discard: true })
+    yield* shares.size === 0 ? Queue.take(wakes) : Effect.timeoutOption(Queue.take(wakes), pollMillis)
+  }).pipe(
+    Effect.catchCause((cause) =>
+      Effect.andThen(Effect.logWarning("the journal could not be read", cause), Effect.sleep(pollMillis))
+    ),
+    Effect.forever
+  )
+
+  const holdShare = (share: number) =>
+    leases.hold(`chain:handler:${share}`, leaseOptions, (_, progress) =>
+      Effect.scoped(Effect.gen(function*() {
+        const fibers = yield* FiberSet.make()
+        yield* Effect.acquireRelease(
+          Effect.sync(() => shares.set(share, { fibers, progress })),
+          () => Effect.sync(() => shares.delete(share))
+        )
+        yield* Queue.offer(wakes, undefined)
+        return yield* Effect.never
+      })))
+
+  return Effect.all([keepLooking, ...handlerShares.map(holdShare)], { concurrency: "unbounded", discard: true })
 }

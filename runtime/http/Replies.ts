@@ -107,7 +107,8 @@ const pruneBatch = 1_000
 
 const pauseWhileBehind = "100 millis"
 const pauseWhenDone = "1 hour"
-const leaseMillis = 30_000
+/** A round that takes an hour longer than its pause is stuck. */
+const leaseOptions = { role: "worker", ttlMillis: 30_000, passMillis: 7_200_000 } as const
 
 /** Ordered, so that it walks the index on age and never the table, whatever the statistics say. */
 const deleteOld = `
@@ -136,6 +137,12 @@ export const prunePeriodically: Effect.Effect<void, never, SqlClient.SqlClient |
       Effect.catchCause((cause) => Effect.logWarning("idempotency keys were not pruned", cause)),
       Effect.andThen(Effect.sleep(pauseWhenDone))
     )
-    yield* Effect.forkScoped(leases.hold("http-idempotency-prune", leaseMillis, () => Effect.forever(round)))
+    yield* Effect.forkScoped(
+      leases.hold(
+        "http-idempotency-prune",
+        leaseOptions,
+        (_, progress) => Effect.forever(Effect.andThen(progress, round))
+      )
+    )
   }
 )

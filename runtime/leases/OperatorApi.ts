@@ -9,7 +9,7 @@ const example = {
   object: "instance",
   id: "0f6a1c1e-6c2b-4b0e-9a53-0f1b1c3b2a10",
   answers_here: true,
-  leases: [{ name: "chains:base:devnet", seconds_left: 11 }]
+  leases: [{ name: "chain:base:devnet", seconds_left: 5, seconds_since_progress: 1 }]
 } as const
 
 export const Instance = Schema.Struct({
@@ -18,7 +18,10 @@ export const Instance = Schema.Struct({
   answers_here: Schema.Boolean.annotate({ description: "It is the one that answers this call" }),
   leases: Schema.Array(Schema.Struct({
     name: Schema.String.annotate({ description: "The work that no other instance does meanwhile" }),
-    seconds_left: Schema.Int.annotate({ description: "Until another one takes over, unless it is renewed" })
+    seconds_left: Schema.Int.annotate({ description: "Until another one takes over, unless it is renewed" }),
+    seconds_since_progress: Schema.NullOr(Schema.Int).annotate({
+      description: "Since the work was last known to make progress; null: not yet"
+    })
   }))
 }).annotate({ identifier: "Instance", examples: [example] })
 

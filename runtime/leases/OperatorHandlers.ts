@@ -16,9 +16,15 @@ export const handlers = Operations.group(
     const leases = yield* Leases
 
     /** A holder is the instance's id, `:` and a number of its own. */
-    const heldLeases = sql<{ readonly instance: string; readonly name: string; readonly seconds_left: number }>`
+    const heldLeases = sql<{
+      readonly instance: string
+      readonly name: string
+      readonly seconds_left: number
+      readonly seconds_since_progress: number | null
+    }>`
       SELECT split_part(holder, ':', 1) AS instance, name,
-        ceil(extract(epoch FROM until - clock_timestamp()))::float8 AS seconds_left
+        ceil(extract(epoch FROM until - clock_timestamp()))::float8 AS seconds_left,
+        greatest(0, floor(extract(epoch FROM clock_timestamp() - progressed_at)))::float8 AS seconds_since_progress
       FROM leases WHERE until > clock_timestamp() ORDER BY instance, name LIMIT ${maximumLeases}`.pipe(Effect.orDie)
 
     return group.handle(
@@ -32,7 +38,11 @@ export const handlers = Operations.group(
           object: "instance" as const,
           id,
           answers_here: held.some(({ name }) => heldHere.has(name)),
-          leases: held.map(({ name, seconds_left }) => ({ name, seconds_left }))
+          leases: held.map(({ name, seconds_left, seconds_since_progress }) => ({
+            name,
+            seconds_left,
+            seconds_since_progress
+          }))
         }))
         return { success: true as const, data: { object: "list" as const, data, has_more: false } }
       })

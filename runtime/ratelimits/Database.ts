@@ -59,7 +59,8 @@ const waitSql = `
   FROM rate_windows WHERE name = $1 AND who = $2`
 
 const pruneSql = `DELETE FROM rate_windows WHERE used_at < now() - $1::float8 * interval '1 millisecond'`
-const pruneLeaseMillis = 30_000
+/** It is done every minute; longer than ten is stuck. */
+const pruneLeaseOptions = { role: "worker", ttlMillis: 30_000, passMillis: 600_000 } as const
 
 interface Options {
   readonly span?: number
@@ -129,12 +130,14 @@ const make = ({ timeoutMillis = defaultTimeoutMillis, span = windowMillis }: Opt
 
     const pruning = sql.unsafe(pruneSql, [2 * span]).pipe(
       Effect.catch((error) => Effect.logWarning("idle rate windows were not deleted", error)),
-      Effect.andThen(Effect.sleep(span)),
-      Effect.forever
+      Effect.andThen(Effect.sleep(span))
     )
     yield* initializeSeries(failures)
     const leases = yield* Leases
-    yield* Effect.forkScoped(leases.hold("rate-windows-prune", pruneLeaseMillis, () => pruning))
+    yield* Effect.forkScoped(
+      leases.hold("rate-windows-prune", pruneLeaseOptions, (_, progress) =>
+        Effect.forever(Effect.andThen(progress, pruning)))
+    )
 
     return RateLimits.of({ take })
   })

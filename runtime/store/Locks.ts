@@ -22,5 +22,7 @@ export const advisoryLock = {
   /** Held by a transaction that removes old events; shared by those that count sums from them. */
   pruning: 4,
   /** Held by the transaction that compares the master key with the one the database remembers. */
-  masterKey: 5
+  masterKey: 5,
+  /** Held by the transaction in which an instance looks whether there is a merchant, and makes the demo one. */
+  demoMerchant: 6
 } as const

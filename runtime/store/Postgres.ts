@@ -100,7 +100,8 @@ export type PoolOptions =
 export const pool = (
   address: Address,
   where: string,
-  { maxConnections, sessionSettings: source = "connection" }: PoolOptions
+  { maxConnections, sessionSettings: source = "connection" }: PoolOptions,
+  applicationName = "tillwire"
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, StoreError> =>
   PgClient.layerFrom(
     PgClient.make({
@@ -108,7 +109,7 @@ export const pool = (
       maxConnections,
       connectTimeout,
       keepAlive,
-      applicationName: "tillwire",
+      applicationName,
       ...(source === "connection" ? { startupParameters: sessionSettings } : {})
     }).pipe(Effect.mapError((error) => explainConnection(error, where)))
   )
@@ -176,13 +177,17 @@ export const locationOf = (url: Redacted.Redacted<string>): string => {
   return parsed === null ? "store.options.url" : `${decodeURIComponent(parsed.host)}${parsed.pathname}`
 }
 
-/** A pool on the server behind `url`, checked once: version, encoding, that it takes writes, and its sessions. */
+/**
+ * A pool on the server behind `url`, checked once: version, encoding, that it takes writes, and its sessions. Sessions are
+ * named `applicationName`, by default `tillwire`.
+ */
 export const layer = (
-  options: PostgresOptions
+  options: PostgresOptions,
+  applicationName?: string
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
   const where = locationOf(options.url)
   return Layer.effectDiscard(checkServer(where)).pipe(
-    Layer.provideMerge(pool({ url: options.url }, where, options)),
+    Layer.provideMerge(pool({ url: options.url }, where, options, applicationName)),
     Layer.merge(Layer.succeed(StoreGuard, { awaitLoss: Effect.never }))
   )
 }

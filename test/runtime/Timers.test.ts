@@ -6,7 +6,7 @@ import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { type DueSource, layer as rows, Timers } from "../../runtime/Timers.ts"
 
 const free = Layer.succeed(Leases, {
-  hold: (name, _ttl, work) => work({ name, token: 1n }),
+  hold: (name, _options, work) => work({ name, token: 1n }, Effect.void),
   statuses: Effect.succeed([])
 })
 const timers = rows.pipe(Layer.provide([free, MerchantClock.system]))

@@ -11,7 +11,7 @@ import { Context, Effect, Exit, Layer, Queue, Scope, Stream } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type * as SqlConnection from "effect/sql/SqlConnection"
-import { sessionSettings } from "../../runtime/store/Postgres.ts"
+import { sessionSettings } from "../../runtime/store/Sessions.ts"
 import type { PlantedBug } from "./Simulation.ts"
 import { epochMillis, type Instance, type World } from "./World.ts"
 

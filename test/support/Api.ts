@@ -8,7 +8,7 @@ import * as GroupCommit from "../../runtime/commit/GroupCommit.ts"
 import * as Tail from "../../runtime/eventbus/Tail.ts"
 import { routerConfig } from "../../runtime/http/Routes.ts"
 import * as Server from "../../runtime/http/Server.ts"
-import * as Leases from "../../runtime/Leases.ts"
+import * as LeasesOfDatabase from "../../runtime/leases/Database.ts"
 import * as PersonalData from "../../runtime/PersonalData.ts"
 import * as Availability from "../../runtime/Availability.ts"
 import * as AuditLog from "../../runtime/AuditLog.ts"
@@ -147,7 +147,7 @@ export const kernel = <E>(
   )
     .pipe(
       (below) => Layer.provideMerge(Layer.merge(Availability.layer, Timers.layer), below),
-      Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), Leases.layer)),
+      Layer.provideMerge(Layer.mergeAll(GroupCommit.layer(tables, rollups), LeasesOfDatabase.layer)),
       Layer.provideMerge(migrated),
       Layer.provideMerge(Layer.mergeAll(settings, secrets, noRpc, noHealth))
     )

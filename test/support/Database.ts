@@ -47,7 +47,8 @@ export const urlOf = (server: TestServer, database: string) => {
 
 /** A pool of its own on a database: build it twice (`Layer.fresh`) for two independent pools. */
 export const connect = (
-  database: TestServer & { readonly database: string }
+  database: TestServer & { readonly database: string },
+  applicationName = "tillwire test"
 ): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, SqlError.SqlError> =>
   PgClient.layer({
     host: database.host,
@@ -56,6 +57,7 @@ export const connect = (
     ...(database.password === undefined ? {} : { password: Redacted.make(database.password) }),
     database: database.database,
     maxConnections: poolSize,
+    applicationName,
     // A leap of a test's virtual clock would otherwise end a connection that is being opened.
     connectTimeout: Duration.infinity,
     startupParameters: sessionSettings

@@ -32,6 +32,12 @@ const leaseMillis = 15_000
 /** Milliseconds that a sink may take to store a round. */
 const storeTimeoutMillis = 60_000
 
+/** Milliseconds after which the work says that it goes on, where nothing is to be stored. */
+const idleMillis = 10_000
+
+/** A pass with its pause takes less: the time of a store, the longest pause, and what the database takes. */
+const passMillis = 120_000
+
 const stored = Metric.counter("sink_events_total", {
   description: "Events that a sink has stored, those that came twice counted twice",
   incremental: true
@@ -154,7 +160,12 @@ const round = (
 const tookTooLong = new SinkUnavailable({ reason: `it did not store a round within ${storeTimeoutMillis / 1_000} s` })
 
 /** Rounds without end; one that fails is done again, later each time. */
-const exportForever = (context: ExportContext, backlog: Backlog) => (fence: Fence): Effect.Effect<never> =>
+const exportForever = (
+  context: ExportContext,
+  backlog: Backlog,
+  fence: Fence,
+  progress: Effect.Effect<void>
+): Effect.Effect<never> =>
   Effect.scoped(Effect.gen(function*() {
     const { bus, sink } = context
     yield* bus.subscribe(`sink:${sink.name}`, (events) =>
@@ -164,7 +175,7 @@ const exportForever = (context: ExportContext, backlog: Backlog) => (fence: Fenc
       }))
     let failureCount = 0
     const again = <A, E extends RoundError>(work: Effect.Effect<A, E>): Effect.Effect<A> =>
-      Effect.catchCause(work, (cause) => {
+      Effect.catchCause(Effect.andThen(progress, work), (cause) => {
         if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
         const pauseMillis = pauseAfter(++failureCount)
         return Effect.logWarning("a sink did not store events and is given them again", cause).pipe(
@@ -179,9 +190,9 @@ const exportForever = (context: ExportContext, backlog: Backlog) => (fence: Fenc
     while (true) {
       if (backlog.merchants.size === 0) {
         backlog.latch.closeUnsafe()
-        yield* backlog.latch.await
+        yield* Effect.raceFirst(backlog.latch.await, Effect.sleep(idleMillis))
       }
-      yield* again(round(context, fence, fromMillis, backlog))
+      yield* again(backlog.merchants.size === 0 ? Effect.void : round(context, fence, fromMillis, backlog))
     }
   })).pipe(
     Effect.ensuring(Effect.sync(() => {
@@ -207,5 +218,8 @@ export const exportTo = (context: ExportContext): Effect.Effect<void, never, Sco
         return sinkFindings(sink.name, millis)
       })
     })
-    yield* (yield* BackgroundWork).run(leases.hold(`sink:${sink.name}`, leaseMillis, exportForever(context, backlog)))
+    const options = { role: "worker", ttlMillis: leaseMillis, passMillis } as const
+    yield* (yield* BackgroundWork).run(
+      leases.hold(`sink:${sink.name}`, options, (fence, progress) => exportForever(context, backlog, fence, progress))
+    )
   })

@@ -3,7 +3,7 @@ import type { SqlClient } from "effect/sql"
 import type { Family } from "../../../schemas/Network.ts"
 import type { InvoiceCoverage } from "../../Chains.ts"
 import { rows } from "./Rows.ts"
-import { readEntry } from "./Transfers.ts"
+import { readEntry, type TransferColumns } from "./Transfers.ts"
 
 /** An invoice, the families of its targets, and what is left to handle. */
 interface CoverageColumns {
@@ -14,15 +14,25 @@ interface CoverageColumns {
 
 /** Queries of what is left to handle. */
 export const makeUnhandledQueries = (sql: SqlClient.SqlClient) => {
-  const entries = rows(readEntry)
+  const shared = rows(({ share, ...row }: TransferColumns & { readonly share: number }) => ({
+    share,
+    entry: readEntry(row)
+  }))
   return {
     /**
      * Entries whose status the handler has not dealt with and whose pause is over: tokens of the catalogue first, then
      * merchants in turn and their invoices in turn, with at most `turn` entries of an invoice: of each of its tokens in
-     * turn the largest amounts, so that dust waits for payments in whatever block and token it came.
+     * turn the largest amounts, so that dust waits for payments in whatever block and token it came. Of the shares that
+     * are asked for: all entries of an invoice are in one, 0 to 7.
      */
-    unhandledEntries: (nowMillis: number, busy: ReadonlyArray<string>, turn: number, limit: number) =>
-      entries(sql`SELECT t.* FROM (
+    unhandledEntries: (
+      nowMillis: number,
+      shares: ReadonlyArray<number>,
+      busy: ReadonlyArray<string>,
+      turn: number,
+      limit: number
+    ) =>
+      shared(sql`SELECT t.*, hashtext(coalesce(t.invoice_id, t.match_key)) & 7 AS share FROM (
           SELECT id, unlisted,
             row_number() OVER (PARTITION BY unlisted, merchant_id ORDER BY place, retry_at, height) AS turn
           FROM (
@@ -37,6 +47,7 @@ export const makeUnhandledQueries = (sql: SqlClient.SqlClient) => {
               ) AS rank
               FROM transfers
               WHERE status <> handled AND retry_at <= ${nowMillis} AND NOT (coalesce(invoice_id, id) = ANY(${busy}))
+                AND hashtext(coalesce(invoice_id, match_key)) & 7 = ANY(${[...shares]}::integer[])
             ) ranked
           ) due WHERE place <= ${turn} ORDER BY unlisted, turn LIMIT ${limit}
         ) chosen JOIN transfers t USING (id) ORDER BY chosen.unlisted, chosen.turn`),

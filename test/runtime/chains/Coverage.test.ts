@@ -9,7 +9,7 @@ import { devnetBlockDelaySeconds } from "../../../runtime/chains/Confirmations.t
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
-import { layer as leasesLayer } from "../../../runtime/Leases.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { baseUnits } from "../../../schemas/Money.ts"

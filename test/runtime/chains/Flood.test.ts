@@ -19,7 +19,7 @@ import {
 } from "../../../runtime/chains/UnlistedTransfers.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
-import { layer as leasesLayer } from "../../../runtime/Leases.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { make as makeSimulated, type SimulatedTransfer } from "../../../modules/chains/simulated.ts"
 import { catalogOf, token, usdc, usdcListing } from "../../fixtures/tokens.ts"

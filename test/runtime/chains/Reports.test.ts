@@ -20,7 +20,7 @@ import {
 } from "../../../runtime/chains/ReportLookups.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
-import { layer as leasesLayer } from "../../../runtime/Leases.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"

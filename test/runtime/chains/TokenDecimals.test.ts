@@ -11,7 +11,7 @@ import { type ChainDriver, Chains, DriverError } from "../../../runtime/Chains.t
 import { verifyTokenDecimals } from "../../../runtime/chains/TokenDecimals.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { layer as commitLayer } from "../../../runtime/commit/GroupCommit.ts"
-import { layer as leasesLayer } from "../../../runtime/Leases.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { runtimeTables } from "../../../runtime/Tables.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { layer as catalogLayer } from "../../../runtime/tokencatalog/Memory.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
-import * as LeasesOfDatabase from "../../../runtime/Leases.ts"
+import * as LeasesOfDatabase from "../../../runtime/leases/Database.ts"
 import { Leases } from "../../../runtime/Leases.ts"
 import { type RateLimitResult, RateLimits } from "../../../runtime/RateLimits.ts"
 import * as Database from "../../../runtime/ratelimits/Database.ts"

@@ -93,11 +93,23 @@ describe("what needs a look, though every instance serves", () => {
   })
 
   it("is work of which nobody was seen to renew the lease for three terms", () => {
-    const term = (ageMillis: number) => ({ name: "chain:base:mainnet", ttlMillis: 6_000, isHeldHere: false, ageMillis })
+    const term = (ageMillis: number, progressAgeMillis = 0) => ({
+      name: "chain:base:mainnet",
+      ttlMillis: 6_000,
+      passMillis: 120_000,
+      isHeldHere: false,
+      ageMillis,
+      progressAgeMillis
+    })
     assert.deepStrictEqual(leaseFindings([term(0), term(18_000)]), [])
     assert.match(
       leaseFindings([term(18_001)])[0]!.message,
       /^No instance was seen to do "chain:base:mainnet" for 18 s: /
+    )
+    assert.deepStrictEqual(leaseFindings([term(0, 360_000)]), [])
+    assert.match(
+      leaseFindings([term(0, 360_001)])[0]!.message,
+      /^"chain:base:mainnet" made no progress for 360 s, although it was begun anew: /
     )
   })
 

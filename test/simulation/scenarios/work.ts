@@ -6,7 +6,8 @@ import { Context, Effect, Layer, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { Commit, type Fence, noCause } from "../../../runtime/Commit.ts"
 import { layer as groupCommit } from "../../../runtime/commit/GroupCommit.ts"
-import { layer as leasesLayer, Leases } from "../../../runtime/Leases.ts"
+import { Leases } from "../../../runtime/Leases.ts"
+import { layer as leasesLayer } from "../../../runtime/leases/Database.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { layer as timersLayer, Timers } from "../../../runtime/Timers.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
@@ -100,12 +101,16 @@ const work = (instance: Instance, atWork: Set<Instance>): Effect.Effect<void, ne
     const leases = yield* Leases
     const timers = yield* Timers
     const context = yield* Effect.context<Services>()
-    const follow = (fence: Fence) =>
+    const follow = (fence: Fence, progress: Effect.Effect<void>) =>
       Effect.sync(() => atWork.add(instance)).pipe(
-        Effect.andThen(Effect.forever(Effect.andThen(Effect.ignore(followOnce(fence)), Effect.sleep(stepMillis)))),
+        Effect.andThen(Effect.forever(
+          Effect.ignore(followOnce(fence)).pipe(Effect.andThen(progress), Effect.andThen(Effect.sleep(stepMillis)))
+        )),
         Effect.ensuring(Effect.sync(() => atWork.delete(instance)))
       )
-    yield* Effect.forkScoped(leases.hold("follower", termMillis, follow))
+    yield* Effect.forkScoped(
+      leases.hold("follower", { role: "follower", ttlMillis: termMillis, passMillis: 10 * termMillis }, follow)
+    )
     yield* timers.register({
       name: "rows",
       batchSize: 4,

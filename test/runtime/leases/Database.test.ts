@@ -2,12 +2,16 @@ import { assert, describe, it } from "@effect/vitest"
 import { Context, Deferred, Effect, Exit, Fiber, Layer, Logger } from "effect"
 import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import type { Fence } from "../../runtime/Commit.ts"
-import { layer, Leases } from "../../runtime/Leases.ts"
-import { connect, freshDatabase, type TestDatabase } from "../support/Database.ts"
-import { withLatency } from "./chains/ChainsInstance.ts"
+import type { Fence } from "../../../runtime/Commit.ts"
+import { Leases } from "../../../runtime/Leases.ts"
+import { layer } from "../../../runtime/leases/Database.ts"
+import { leasesSuite } from "../../conformance/leases.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
+import { withLatency } from "../chains/ChainsInstance.ts"
 
 const ttlMillis = 60_000
+/** A pass may take longer than the leaps of the other tests. */
+const options = { role: "worker", ttlMillis, passMillis: 100 * ttlMillis } as const
 const third = TestClock.adjust(ttlMillis / 3)
 
 const instance = (database: TestDatabase) =>
@@ -19,7 +23,7 @@ const instance = (database: TestDatabase) =>
 /** Work that says when it has begun, and lasts until it is interrupted. */
 const holding = (leases: Leases["Service"], begun: (fence: Fence) => void) =>
   Effect.forkChild(
-    leases.hold("work", ttlMillis, (fence) => Effect.andThen(Effect.sync(() => begun(fence)), Effect.never))
+    leases.hold("work", options, (fence) => Effect.andThen(Effect.sync(() => begun(fence)), Effect.never))
   )
 
 describe("a lease", () => {
@@ -36,12 +40,19 @@ describe("a lease", () => {
           tokens.push(fence.token)
           yield* nodes[0]!.sql`select pg_sleep(0.001)`
           inside--
-          return fence.token
         })
+      const takeTurn = ({ leases }: { readonly leases: Leases["Service"] }) =>
+        Effect.flatMap(Deferred.make<void>(), (done) =>
+          Effect.raceFirst(
+            leases.hold("work", options, (fence) =>
+              Effect.andThen(
+                work(fence).pipe(Effect.orDie),
+                Effect.andThen(Deferred.succeed(done, undefined), Effect.never)
+              )),
+            Deferred.await(done)
+          ))
       const all = yield* Effect.forkChild(
-        Effect.forEach([...nodes, ...nodes], ({ leases }) => leases.hold("work", ttlMillis, work), {
-          concurrency: "unbounded"
-        })
+        Effect.forEach([...nodes, ...nodes], takeTurn, { concurrency: "unbounded" })
       )
       // A leap, then time for the database to answer what the leap made due: a holder that lives renews in time.
       while (all.pollUnsafe() === undefined) yield* Effect.andThen(third, nodes[1]!.sql`select pg_sleep(0.01)`)
@@ -66,7 +77,7 @@ describe("a lease", () => {
       const fences: Array<Fence> = []
       let interrupted = 0
       yield* Effect.forkChild(
-        leases.hold("work", ttlMillis, (fence) =>
+        leases.hold("work", options, (fence) =>
           Effect.andThen(
             Effect.sync(() => fences.push(fence)),
             Effect.never
@@ -89,7 +100,7 @@ describe("a lease", () => {
       const { leases, sql } = yield* instance(yield* freshDatabase)
       const begun = yield* Deferred.make<void>()
       const stopped = yield* Deferred.make<void>()
-      yield* Effect.forkChild(leases.hold("work", ttlMillis, () =>
+      yield* Effect.forkChild(leases.hold("work", options, () =>
         Effect.andThen(Deferred.succeed(begun, undefined), Effect.never).pipe(
           Effect.onInterrupt(() => Deferred.succeed(stopped, undefined))
         )))
@@ -152,20 +163,49 @@ describe("a lease", () => {
       assert.deepStrictEqual(fences, [])
     }))
 
-  it.effect("is given up when the work ends in any way: success, failure, interruption", () =>
+  it.effect("is given up when its holder stops, and when the work dies, which begins anew", () =>
     Effect.gen(function*() {
       const { leases, sql } = yield* instance(yield* freshDatabase)
       const free = Effect.map(sql<{ free: boolean }>`select until < now() as free from leases`, ([row]) => row!.free)
-      assert.strictEqual(yield* leases.hold("work", ttlMillis, () => Effect.succeed(5)), 5)
-      assert.isTrue(yield* free)
-      assert.strictEqual(yield* Effect.flip(leases.hold("work", ttlMillis, () => Effect.fail("no"))), "no")
-      assert.isTrue(yield* free)
-      const begun = yield* Deferred.make<void>()
-      const held = yield* holding(leases, () => Deferred.doneUnsafe(begun, Exit.void))
-      yield* Deferred.await(begun)
+      const terms: Array<bigint> = []
+      const held = yield* Effect.forkChild(leases.hold("work", options, ({ token }) =>
+        Effect.andThen(
+          Effect.sync(() => terms.push(token)),
+          token === 1n ? Effect.die("a mistake of ours") : Effect.never
+        )))
+      while (terms.length < 1 || !(yield* free)) yield* sql`select pg_sleep(0.005)`
+      while (terms.length < 2) yield* Effect.andThen(TestClock.adjust(1_000), sql`select pg_sleep(0.005)`)
       assert.isFalse(yield* free)
       yield* Fiber.interrupt(held)
       assert.isTrue(yield* free)
+      assert.deepStrictEqual(terms, [1n, 2n])
+    }))
+
+  it.effect("of work that stands still begins anew, and the second time leaves it to another instance", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const [one, other] = yield* Effect.forEach([1, 2], () => instance(database))
+      const passMillis = ttlMillis
+      const terms: Array<string> = []
+      const stuck = (who: string) => (fence: Fence) =>
+        Effect.andThen(Effect.sync(() => terms.push(`${who} ${fence.token}`)), Effect.never)
+      yield* Effect.forkChild(one!.leases.hold("work", { ...options, passMillis }, stuck("one")))
+      while (terms.length < 1) yield* one!.sql`select pg_sleep(0.005)`
+      while (terms.length < 2) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      assert.deepStrictEqual(terms, ["one 1", "one 2"])
+      const working = Effect.fnUntraced(function*(fence: Fence, progress: Effect.Effect<void>) {
+        terms.push(`other ${fence.token}`)
+        return yield* Effect.forever(Effect.andThen(progress, Effect.sleep(passMillis / 2)))
+      })
+      yield* Effect.forkChild(other!.leases.hold("work", { ...options, passMillis }, working))
+      while (terms.length < 3) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      // It has progress, so it keeps the lease, and the row says when it was last seen.
+      for (let looks = 0; looks < 12; looks++) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      assert.deepStrictEqual(terms, ["one 1", "one 2", "other 3"])
+      const [row] = yield* one!.sql<{ known: boolean }>`select progressed_at is not null as known from leases`
+      assert.isTrue(row!.known)
+      const [waiting] = yield* one!.leases.statuses
+      assert.isBelow(waiting!.progressAgeMillis, 2 * passMillis)
     }))
 
   it.live("that the database gave out to an asker who is interrupted meanwhile is given up too", () =>
@@ -173,7 +213,7 @@ describe("a lease", () => {
       const database = yield* freshDatabase
       const { sql } = yield* instance(database)
       const { leases } = yield* instance(yield* withLatency(database, 100))
-      const asker = yield* Effect.forkChild(leases.hold("work", ttlMillis, () => Effect.never))
+      const asker = yield* Effect.forkChild(leases.hold("work", options, () => Effect.never))
       const rows = sql<{ free: boolean }>`select until < now() as free from leases`
       // The row is there before the answer has come.
       while ((yield* rows).length === 0) yield* Effect.sleep(1)
@@ -181,3 +221,5 @@ describe("a lease", () => {
       assert.deepStrictEqual(yield* rows, [{ free: true }])
     }))
 })
+
+describe("leases of the database", () => leasesSuite((database) => layer.pipe(Layer.provideMerge(connect(database)))))

@@ -1,0 +1,168 @@
+/**
+ * Leases as rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an instance
+ * that waits also measures by its own monotonic clock how long a row has not changed: a lease that does not change for as
+ * long as it lasts is free, whatever the database's clock says.
+ */
+import { Effect, Layer } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { monotonicMillis } from "../Clock.ts"
+import type { Fence } from "../Commit.ts"
+import { uuidV4 } from "../Uuid.ts"
+import { type LeaseOptions, Leases } from "../Leases.ts"
+import {
+  type LeaseObservation,
+  newRecord,
+  observe,
+  pauseAfterDeathMillis,
+  runTerm,
+  statusesOf,
+  takeNewProgress,
+  type TermEnd,
+  type WorkRecord
+} from "./Term.ts"
+
+/** How often a lease is renewed within its time, and asked for while another holds it. */
+const renewalsPerTerm = 3
+
+/** Terms for which an instance does not ask for work that is stuck on it: each other one asks several times meanwhile. */
+const termsAside = 3
+
+// oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
+const make = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  const instance = yield* uuidV4
+  const records = new Map<string, WorkRecord>()
+  let holds = 0
+
+  /**
+   * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
+   * row that still equals `expiredObservation` is taken before its end (`isBeforeEnd`): nobody has renewed it for its
+   * whole duration, so the clock of the database was set back and the stored end lies too far ahead.
+   */
+  const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
+    Effect.map(
+      sql<{ token: bigint; until: string | null; progressedAt: string | null; isBeforeEnd: boolean }>`with taken as (
+          insert into leases as l (name, holder, token, until)
+          values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
+          on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
+            where l.until <= clock_timestamp()
+              or l.token = ${expiredObservation?.token ?? null}::bigint and l.until = ${
+        expiredObservation?.until ?? null
+      }::timestamptz
+          returning token)
+        select token, null as until, null as "progressedAt",
+          coalesce(${expiredObservation?.until ?? null}::timestamptz > clock_timestamp(), false) as "isBeforeEnd"
+          from taken
+        union all select l.token, l.until::text, l.progressed_at::text, false from leases l
+          where l.name = ${name} and not exists (select from taken)`,
+      ([row]) => row
+    )
+
+  /** False when the lease has passed to another. One that ran out untaken is still ours: nobody else has acted. */
+  const renew = ({ name, token }: Fence, record: WorkRecord) =>
+    Effect.flatMap(monotonicMillis, (now) => {
+      const sinceProgress = takeNewProgress(record, now)
+      return sql`update leases set until = clock_timestamp() + ${record.ttlMillis}::float8 * interval '1 millisecond',
+          progressed_at = coalesce(clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
+        where name = ${name} and token = ${token} returning 1 as held`.pipe(
+        Effect.map((rows) => rows.length === 1),
+        Effect.onError(() => Effect.sync(() => void (record.hasNewProgress ||= sinceProgress !== null)))
+      )
+    })
+
+  /** The row stays, so that tokens never repeat; the next holder need not wait for the time to run out. */
+  const release = ({ name, token }: Fence) =>
+    sql`update leases set until = '-infinity' where name = ${name} and token = ${token}`.pipe(
+      Effect.catch((error) => Effect.logWarning("A lease was not given up; it runs out", { name }, error))
+    )
+
+  /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
+  const renewUntilLost = (fence: Fence, record: WorkRecord): Effect.Effect<void> =>
+    Effect.gen(function*() {
+      const pause = record.ttlMillis / renewalsPerTerm
+      while (true) {
+        yield* Effect.sleep(pause)
+        const askedAtMillis = yield* monotonicMillis
+        const isHeld = yield* renew(fence, record).pipe(
+          Effect.timeoutOrElse({ duration: pause, orElse: () => Effect.succeed(undefined) }),
+          Effect.catch((error: SqlError.SqlError) =>
+            Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
+          )
+        )
+        if (isHeld === true) record.renewedAtMillis = askedAtMillis
+        const now = yield* monotonicMillis
+        if (isHeld === false || now - record.renewedAtMillis >= record.ttlMillis) return
+      }
+    })
+
+  /**
+   * Only its pauses are interrupted, by `restore`: a lease that the database gave out while its asker was interrupted
+   * would be held by nobody until its end.
+   */
+  const awaitLease = (
+    holder: string,
+    record: WorkRecord,
+    restore: <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+  ): Effect.Effect<Fence> =>
+    Effect.gen(function*() {
+      const { name, ttlMillis } = record
+      let observation: LeaseObservation | undefined
+      while (true) {
+        const askedAtMillis = yield* monotonicMillis
+        const isExpired = observation !== undefined && askedAtMillis - observation.sinceMillis >= ttlMillis
+        const row = yield* acquire(name, holder, ttlMillis, isExpired ? observation : undefined).pipe(
+          Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
+        )
+        if (row !== undefined && row.until === null) {
+          if (row.isBeforeEnd) {
+            yield* Effect.logWarning(
+              "A lease was not renewed in time and was taken over: was the clock of the database set back?",
+              { name }
+            )
+          }
+          record.renewedAtMillis = askedAtMillis
+          return { name, token: row.token }
+        }
+        if (row !== undefined && row.until !== null) {
+          const { progressedAt, token, until } = row
+          observation = observe(observation, { token, until, progressedAt }, record, yield* monotonicMillis)
+        }
+        yield* restore(Effect.sleep(ttlMillis / renewalsPerTerm))
+      }
+    })
+
+  const hold = <R>(
+    name: string,
+    options: LeaseOptions,
+    work: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>
+  ): Effect.Effect<never, never, R> =>
+    Effect.gen(function*() {
+      const holder = `${instance}:${holds++}`
+      const record = newRecord(name, options, yield* monotonicMillis)
+      records.set(holder, record)
+      const term: Effect.Effect<TermEnd, never, R> = Effect.uninterruptibleMask((restore) =>
+        Effect.flatMap(awaitLease(holder, record, restore), (fence) =>
+          restore(runTerm(record, fence, work, renewUntilLost(fence, record))).pipe(Effect.ensuring(release(fence))))
+      )
+      const rounds = Effect.flatMap(term, (end) => {
+        if (end._tag === "Died") {
+          return Effect.sleep(pauseAfterDeathMillis)
+        }
+        if (end._tag === "Stalled" && end.mustMove) {
+          return Effect.sleep(termsAside * options.ttlMillis)
+        }
+        return Effect.void
+      }).pipe(Effect.forever)
+      return yield* Effect.ensuring(
+        rounds,
+        Effect.sync(() =>
+          void records.delete(holder)
+        )
+      )
+    })
+
+  return Leases.of({ hold, statuses: Effect.suspend(() => statusesOf(records.values())) })
+})
+
+/** Leases of the table `leases`. */
+export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.effect(Leases, make)

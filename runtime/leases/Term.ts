@@ -1,0 +1,176 @@
+/**
+ * One term of a piece of work, from its fence to its end, and the rule for work that stands still. What both drivers of
+ * leases have in common.
+ */
+import { Cause, Effect, Exit, Fiber, Metric } from "effect"
+import { monotonicMillis } from "../Clock.ts"
+import type { Fence } from "../Commit.ts"
+import type { LeaseOptions, LeaseStatus } from "../Leases.ts"
+
+/** How long work may take to stop once it is interrupted. What does not stop goes on under a fence that is refused. */
+const stopMillis = 5_000
+
+/** Pause before work that died begins anew. */
+export const pauseAfterDeathMillis = 1_000
+
+/** Terms in a row that ended without any progress after which another instance has to try. */
+const stallsBeforeMove = 2
+
+const stalls = Metric.counter("work_stalls_total", {
+  description: "Terms of the work that this instance ended because it made no progress for too long",
+  incremental: true
+})
+
+/** A piece of work of this process. Times are monotonic. */
+export interface WorkRecord extends LeaseOptions {
+  readonly name: string
+  isHeldHere: boolean
+  /** When any instance was last seen to renew the lease. */
+  renewedAtMillis: number
+  /** When the work was last seen to make progress, on any instance. */
+  progressedAtMillis: number
+  /** Whether it made progress here that its row does not show yet. */
+  hasNewProgress: boolean
+  /** Terms in a row that ended here without any progress. */
+  stalls: number
+}
+
+export const newRecord = (name: string, options: LeaseOptions, nowMillis: number): WorkRecord => ({
+  name,
+  ...options,
+  isHeldHere: false,
+  renewedAtMillis: nowMillis,
+  progressedAtMillis: nowMillis,
+  hasNewProgress: false,
+  stalls: 0
+})
+
+/** What other parts are shown of `records`, in order of name. */
+export const statusesOf = (records: Iterable<WorkRecord>): Effect.Effect<ReadonlyArray<LeaseStatus>> =>
+  Effect.map(monotonicMillis, (now) =>
+    [...records]
+      .map(({ isHeldHere, name, passMillis, progressedAtMillis, renewedAtMillis, ttlMillis }) => ({
+        name,
+        ttlMillis,
+        passMillis,
+        isHeldHere,
+        ageMillis: Math.max(0, now - renewedAtMillis),
+        progressAgeMillis: Math.max(0, now - progressedAtMillis)
+      }))
+      .toSorted((a, b) => a.name.localeCompare(b.name)))
+
+/** Milliseconds since the progress that the work's row does not show yet, or null. It counts as shown from now on. */
+export const takeNewProgress = (record: WorkRecord, nowMillis: number): number | null => {
+  if (!record.hasNewProgress) return null
+  record.hasNewProgress = false
+  return Math.max(0, nowMillis - record.progressedAtMillis)
+}
+
+/** A lease's row as this instance last read it. Each renewal changes `until`, each change of holder `token`. */
+export interface LeaseObservation {
+  readonly token: bigint
+  /** As PostgreSQL writes it: a `Date` would lose the microseconds. */
+  readonly until: string
+  readonly progressedAt: string | null
+  /** Monotonic milliseconds of the first read with this token and end. */
+  readonly sinceMillis: number
+}
+
+/**
+ * The observation after `row` was read at `nowMillis`; unchanged values keep the time of their first read. Notes in
+ * `record` what another instance was seen to do: the first read proves nothing.
+ */
+export const observe = (
+  before: LeaseObservation | undefined,
+  row: Omit<LeaseObservation, "sinceMillis">,
+  record: WorkRecord,
+  nowMillis: number
+): LeaseObservation => {
+  if (before !== undefined && before.progressedAt !== row.progressedAt) record.progressedAtMillis = nowMillis
+  if (before !== undefined && before.token === row.token && before.until === row.until) {
+    return { ...row, sinceMillis: before.sinceMillis }
+  }
+  if (before !== undefined) record.renewedAtMillis = nowMillis
+  return { ...row, sinceMillis: nowMillis }
+}
+
+/** Why a term ended. `mustMove`: the work is stuck here again and again. */
+export type TermEnd =
+  | { readonly _tag: "Superseded" }
+  | { readonly _tag: "Stalled"; readonly mustMove: boolean }
+  | { readonly _tag: "Died" }
+
+/** Interrupts the work of a term and waits for its end, but not for ever. */
+const stopWork = (name: string, fiber: Fiber.Fiber<unknown, unknown>) =>
+  Effect.suspend(() => {
+    fiber.interruptUnsafe()
+    return Effect.interruptible(Fiber.await(fiber)).pipe(
+      Effect.timeoutOrElse({
+        duration: stopMillis,
+        orElse: () => Effect.logError("Work does not stop; its commits are refused from now on", { name })
+      }),
+      Effect.asVoid
+    )
+  })
+
+/**
+ * Runs `work` until `superseded` returns, until it makes no progress for `passMillis`, or until it dies; says which it was
+ * in the log. On every way out the work is stopped.
+ */
+export const runTerm = <R>(
+  record: WorkRecord,
+  fence: Fence,
+  work: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>,
+  superseded: Effect.Effect<void>
+): Effect.Effect<TermEnd, never, R> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function*() {
+      const { name, passMillis } = record
+      let lastMillis = yield* monotonicMillis
+      let hasProgressed = false
+      const progress = Effect.map(monotonicMillis, (now) => {
+        lastMillis = now
+        hasProgressed = true
+        record.progressedAtMillis = now
+        record.hasNewProgress = true
+      })
+      const awaitStall = Effect.gen(function*() {
+        while (true) {
+          const left = passMillis - ((yield* monotonicMillis) - lastMillis)
+          if (left <= 0) return
+          yield* Effect.sleep(left)
+        }
+      })
+      record.isHeldHere = true
+      const fiber = yield* Effect.forkDetach(Effect.interruptible(work(fence, progress)))
+      return yield* restore(Effect.raceAllFirst([
+        Effect.flatMap(Fiber.await(fiber), (exit): Effect.Effect<TermEnd> =>
+          Effect.as(
+            Effect.logError("Work died and begins anew", { name }, Exit.isFailure(exit) ? exit.cause : Cause.empty),
+            { _tag: "Died" }
+          )),
+        Effect.andThen(
+          superseded,
+          Effect.as(
+            Effect.logWarning("A lease was lost; its work is stopped", { name }),
+            { _tag: "Superseded" } satisfies TermEnd as TermEnd
+          )
+        ),
+        Effect.flatMap(awaitStall, () => {
+          record.stalls = hasProgressed ? 1 : record.stalls + 1
+          const end: TermEnd = { _tag: "Stalled", mustMove: record.stalls >= stallsBeforeMove }
+          return Metric.update(Metric.withAttributes(stalls, { name }), 1).pipe(
+            Effect.andThen(Effect.logError("Work made no progress for too long and begins anew", {
+              name,
+              limitMillis: passMillis,
+              inARow: record.stalls
+            })),
+            Effect.as(end)
+          )
+        })
+      ])).pipe(
+        Effect.ensuring(stopWork(name, fiber)),
+        Effect.ensuring(Effect.sync(() => void (record.isHeldHere = false)))
+      )
+    })
+  )
