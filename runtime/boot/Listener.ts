@@ -219,7 +219,8 @@ export interface ListenerLimits {
 /**
  * Listens and serves everything on `router`, from now until the scope closes: then no connection is taken any more,
  * requests under way finish within {@link gracePeriod}, and so do those that come on connections which clients kept:
- * their answers say that it closes. Whatever is left is cut. What is no request is answered by `parseErrors`. Answers the address, with the port that was picked where 0 was asked for.
+ * their answers say that it closes. Whatever is left is cut. What is no request is answered by `parseErrors`. Answers
+ * the address, with the port that was picked where 0 was asked for.
  */
 export const listen = Effect.fnUntraced(function*(
   router: HttpRouter.HttpRouter,

@@ -1,4 +1,4 @@
-/** What operators are told of how the endpoints of a network stand: metrics, and an entry of the log for each change. */
+/** What operators are told of how the endpoints of a network stand: metrics, and an entry of the log at a change. */
 import { Clock, Effect, Metric } from "effect"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { initializeSeries } from "../Telemetry.ts"

@@ -1,8 +1,7 @@
 /**
- * What telemetry costs a create: the lines of the log, and traces of one call in a hundred and of all. Each contestant
- * is under load at the same time as a process without a collector, in many short turns, so that other work on the
- * machine meets both alike. One of them is the same as that process: how far these two are apart is what the measurement
- * cannot see.
+ * What telemetry costs a create: the lines of the log, and traces of one call in a hundred and of all. All contestants
+ * run side by side and take short turns, because other work on the machine lasts longer than a turn and so meets a turn
+ * of each alike. Two of them are the same: how far these are apart is what the measurement cannot see.
  */
 import { Effect, Exit, type Scope } from "effect"
 import { createServer } from "node:http"
@@ -20,10 +19,9 @@ const warmSeconds = 2
 /** Turns of each contestant in a round, which starts all processes anew: how a process is compiled varies as well. */
 const turnsOfRound = 12
 
-const turnSeconds = 2
-
-/** Callers of each of the two: fewer than where one is alone, as a commit takes longer. */
-const turnCallers = 64
+/** Creates of a turn: about a second. Longer than {@link turnSeconds} they take nowhere. */
+const turnCount = 3_000
+const turnSeconds = 120
 
 /** Turns of a round that may be without result: where others use the machine, a commit may take too long for a call. */
 const maximumLostTurns = 4
@@ -40,10 +38,6 @@ const contestants = {
 } as const satisfies Readonly<Record<string, TelemetryOf>>
 type Contestant = keyof typeof contestants
 const everyone = Object.keys(contestants) as ReadonlyArray<Contestant>
-
-/** Those that are compared with `off`. */
-type Rival = Exclude<Contestant, "off">
-const rivals = everyone.filter((name): name is Rival => name !== "off")
 
 const names: Readonly<Record<Contestant, string>> = {
   off: "no collector",
@@ -68,18 +62,9 @@ const collector: Effect.Effect<string, never, Scope.Scope> = Effect.map(
   (server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 )
 
-/** What the rival and `off` did at the same time. */
-interface Pair {
-  readonly own: Driven
-  readonly off: Driven
-}
+type Turn = Readonly<Record<Contestant, Driven>>
 
-/** CPU of a create, of that of `off`. */
-const costOf = ({ off, own }: Pair): number => own.cpuEach / off.cpuEach
-
-type Turn = Readonly<Record<Rival, Pair>>
-
-/** All turns of fresh processes. */
+/** Everyone's turns of fresh processes; each turn begins with another one, so that nobody always follows the same. */
 const measureRound = (
   deployments: Readonly<Record<Contestant, Tillwire.Deployment>>,
   keys: ReadonlyArray<string>
@@ -91,19 +76,17 @@ const measureRound = (
       yield* warmUp(pid, { ...createLoad(ports.http, keys), seconds: warmSeconds })
       processes.set(name, { pid, port: ports.http })
     }
-    const driveOne = (name: Contestant) => {
-      const { pid, port } = processes.get(name)!
-      return drive(pid, { ...createLoad(port, keys), callers: turnCallers, seconds: turnSeconds })
-    }
     const turns: Array<Turn> = []
-    for (let lost = 0; turns.length < turnsOfRound;) {
-      const turn = yield* Effect.exit(Effect.forEach(rivals, (name) =>
-        Effect.map(
-          Effect.all({ own: driveOne(name), off: driveOne("off") }, { concurrency: 2 }),
-          (pair) => [name, pair] as const
-        )))
-      if (Exit.isSuccess(turn)) turns.push(Object.fromEntries(turn.value) as Turn)
-      else if (++lost > maximumLostTurns) yield* Effect.failCause(turn.cause)
+    for (let turn = 0, lost = 0; turns.length < turnsOfRound; turn++) {
+      const first = turn % everyone.length
+      const order = [...everyone.slice(first), ...everyone.slice(0, first)]
+      const driven = yield* Effect.exit(Effect.forEach(turn % 2 === 0 ? order : order.toReversed(), (name) => {
+        const { pid, port } = processes.get(name)!
+        const load = { ...createLoad(port, keys), count: turnCount, seconds: turnSeconds }
+        return Effect.map(drive(pid, load), (result) => [name, result] as const)
+      }))
+      if (Exit.isSuccess(driven)) turns.push(Object.fromEntries(driven.value) as Turn)
+      else if (++lost > maximumLostTurns) yield* Effect.failCause(driven.cause)
     }
     return turns
   }))
@@ -128,35 +111,35 @@ export const traces = ({ progress, rounds, server }: Bench): Effect.Effect<Reado
     for (let round = 1; round <= rounds; round++) {
       const turns = yield* measureRound(deployments, keys)
       seen.push(...turns)
-      const each = rivals.map((name) => `${name} ${median(turns.map((turn) => costOf(turn[name]))).toFixed(3)}`)
-      progress(`traces ${round}/${rounds}: CPU of a create / without a collector: ${each.join(", ")}`)
+      const each = everyone.map((name) => `${name} ${median(turns.map((turn) => turn[name].cpuEach)).toFixed(0)}`)
+      progress(`traces ${round}/${rounds}: us of CPU each: ${each.join(", ")}`)
     }
-    const shown = (name: Rival): ReportLine => ({
+    const shown = (name: Contestant): ReportLine => ({
       section,
       what: `create, ${names[name]}`,
-      value: median(seen.map((turn) => turn[name].own.perSecond)),
+      value: median(seen.map((turn) => turn[name].perSecond)),
       unit: "/s",
-      cpuEach: median(seen.map((turn) => turn[name].own.cpuEach))
+      cpuEach: median(seen.map((turn) => turn[name].cpuEach))
     })
-    const ratio = (what: string, of: (turn: Turn) => number, goal?: Goal): ReportLine => {
-      const ratios = seen.map(of)
-      const [low, high] = [quantile(ratios, 0.25), quantile(ratios, 0.75)]
+    const ratio = (name: Contestant, base: Contestant, goal?: Goal): ReportLine => {
+      const ratios = seen.map((turn) => turn[name].cpuEach / turn[base].cpuEach)
+      const spread = `half of ${ratios.length} turns ${quantile(ratios, 0.25).toFixed(3)} to ${
+        quantile(ratios, 0.75).toFixed(3)
+      }`
       return {
         section,
-        what: `CPU of a create, ${what}`,
+        what: `CPU of a create, ${names[name]} / ${names[base]}`,
         value: median(ratios),
         unit: "x",
-        note: `half of ${ratios.length} turns ${low.toFixed(3)} to ${high.toFixed(3)}`,
+        note: spread,
         ...(goal === undefined ? {} : { goal })
       }
     }
-    const against = (name: Rival, goal?: Goal) =>
-      ratio(`${names[name]} / ${names.off}`, (turn) => costOf(turn[name]), goal)
     return [
-      ...rivals.map(shown),
-      against("again"),
-      against("one", { atMost: 1.05 }),
-      against("all"),
-      ratio("lines of requests and payments / none", (turn) => 1 / costOf(turn.silent), { atMost: 1.03 })
+      ...everyone.map(shown),
+      ratio("again", "off"),
+      ratio("one", "off", { atMost: 1.05 }),
+      ratio("all", "off"),
+      ratio("off", "silent", { atMost: 1.03 })
     ]
   }))
