@@ -182,7 +182,11 @@ export const SettingsSchema = Schema.Struct({
      * What this instance does: `api` serves the public port, `follower` follows networks, `worker` sends webhooks and does
      * due work and retention. Some instance must have each. Default all.
      */
-    roles: byDefault(Schema.NonEmptyArray(Schema.Literals(instanceRoles)), ["api", "follower", "worker"]),
+    roles: byDefault(Schema.Array(Schema.Literals(instanceRoles)).check(Schema.isMinLength(1)), [
+      "api",
+      "follower",
+      "worker"
+    ]),
     /**
      * Seconds after which the work of an instance that is frozen or cut off passes on, 6 to 60; that of one that ends
      * passes on within about a second. Default 6.

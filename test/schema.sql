@@ -72,6 +72,16 @@ CREATE TABLE chain_repairs (
   CONSTRAINT chain_repairs_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
 
+CREATE TABLE cluster_runners (
+  machine_id integer NOT NULL DEFAULT nextval('cluster_runners_machine_id_seq'::regclass),
+  address character varying(255) NOT NULL,
+  runner text NOT NULL,
+  healthy boolean NOT NULL DEFAULT true,
+  last_heartbeat timestamp without time zone NOT NULL DEFAULT now(),
+  CONSTRAINT cluster_runners_address_key UNIQUE (address),
+  CONSTRAINT cluster_runners_pkey PRIMARY KEY (machine_id)
+);
+
 CREATE TABLE event_snapshots (
   merchant_id integer NOT NULL,
   object text NOT NULL,
@@ -119,6 +129,7 @@ CREATE TABLE leases (
   holder text NOT NULL,
   token bigint NOT NULL,
   until timestamp with time zone NOT NULL,
+  progressed_at timestamp with time zone,
   CONSTRAINT leases_pkey PRIMARY KEY (name)
 );
 

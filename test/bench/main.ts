@@ -4,8 +4,8 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, collect, dashboard, processes, isolation, sinks, sockets, start, tokens, traces,
- * signin, quotes, page, commerce, crash, delivery, failover, chaos, flood, histories; none means all.
+ * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sinks, sockets, start, tokens,
+ * traces, signin, quotes, page, commerce, crash, delivery, failover, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -17,6 +17,7 @@ import type { Bench } from "./Bench.ts"
 import { calls } from "./calls.ts"
 import { chaos } from "./chaos.ts"
 import { claims } from "./claims.ts"
+import { cluster } from "./cluster.ts"
 import { collect } from "./collect.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
@@ -63,6 +64,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   webhook,
   deliveries,
   claims,
+  cluster,
   collect,
   dashboard,
   processes,

@@ -70,6 +70,35 @@ describe("a config", () => {
       assert.deepStrictEqual(plugins, [])
     }))
 
+  it.effect("of a cluster is one line, has all roles, and needs a database that several instances can use", () =>
+    Effect.gen(function*() {
+      const store = (more: string) =>
+        `"store": { "use": "postgres", "options": { "url": "postgresql://till@db/till"${more} } }`
+      const { settings } = yield* loading({ text: `{ "environments": ["devnet"], "cluster": {}, ${store("")} }` })
+      assert.deepStrictEqual(settings.cluster, { roles: ["api", "follower", "worker"], takeoverSeconds: 6 })
+      assert.match(
+        yield* reportOf({ text: `{ "environments": ["devnet"], "cluster": {} }` }),
+        /c\.jsonc:1:42 +cluster: an embedded database serves one instance only: use a PostgreSQL of your own/u
+      )
+      assert.include(
+        yield* reportOf({
+          text: `{ "environments": ["devnet"], "cluster": {}, ${store(", \"maxConnections\": 3")} }`
+        }),
+        "holds one connection for its locks: write 4 or more"
+      )
+      assert.include(
+        yield* reportOf({
+          text: `{ "environments": ["devnet"], "http": { "processes": 2 }, "cluster": { "roles": ["worker"] }, ${
+            store("")
+          } }`
+        }),
+        "this instance has no role \"api\" and serves no public port"
+      )
+      for (const wrong of [`"roles": []`, `"roles": ["everything"]`, `"takeoverSeconds": 5`]) {
+        yield* reportOf({ text: `{ "environments": ["devnet"], "cluster": { ${wrong} }, ${store("")} }` })
+      }
+    }))
+
   it.effect("may have comments, trailing commas and references", () =>
     Effect.gen(function*() {
       const { plugins, settings } = yield* loading({
