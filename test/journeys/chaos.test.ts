@@ -23,7 +23,9 @@ const run = Effect.gen(function*() {
   const directory = yield* temporaryDirectory
   const ports = { http: yield* freePort, rpc: yield* freePort }
   return yield* chaos({
-    start: (endpoints) => startService({ directory, ports, ...chaosDeployment(database.url, endpoints) }),
+    start: (endpoints) =>
+      // As it is started outside of tests, at its own pace.
+      startService({ directory, ports, ownProcess: true, ...chaosDeployment(database.url, endpoints) }),
     database: database.database,
     query: (name, text) =>
       Effect.flatMap(SqlClient.SqlClient, (sql) => sql.unsafe<Record<string, any>>(text)).pipe(
