@@ -95,6 +95,8 @@ export class World {
   onDisturbance: (number: number) => void = () => undefined
   readonly outside: Instance
 
+  /** When the last delayed call is over. */
+  private delayedUntil = 0
   private readonly schedule
   private readonly ready: Array<Task> = []
   private readonly timers: Array<Timer> = []
@@ -209,6 +211,7 @@ export class World {
   nextCallFault(): Fault | undefined {
     const fault = this.callFaults.get(this.calls++)
     if (fault !== undefined) this.strike(fault)
+    if (fault?._tag === "CallDelayed") this.delayedUntil = Math.max(this.delayedUntil, this.now + fault.millis)
     return fault
   }
 
@@ -252,9 +255,13 @@ export class World {
     this.note("no more faults")
   }
 
-  /** Milliseconds until nothing is paused any more. */
+  /** Milliseconds until nothing is paused any more, and no call is under way that was delayed. */
   pausedMillis(): number {
-    return Math.max(0, ...this.instances.map(({ stalledUntil }) => stalledUntil - this.now))
+    return Math.max(
+      0,
+      this.delayedUntil - this.now,
+      ...this.instances.map(({ stalledUntil }) => stalledUntil - this.now)
+    )
   }
 
   private strike(fault: Fault): void {
