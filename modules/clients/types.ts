@@ -157,6 +157,7 @@ const usedSchemas = (
 }
 
 /** The types of the calls that programs make, and of what they name. The same document gives the same text. */
+// oxlint-disable-next-line max-lines-per-function -- its parts call each other and share the names given so far
 export const typesOf = (document: OpenApiDocument): string => {
   const paths = Object.fromEntries(
     Object.entries(document.paths).filter(([path]) => !untypedPaths.test(path)).map(([path, operations]) => [
