@@ -12,9 +12,8 @@ COPY . .
 # The Node that the lock file names, for the processor that this image is built on.
 RUN npm run build -- /out/tillwire && mkdir -m 700 /out/data \
   && cp node_modules/node-linux-*/bin/node /out/tillwire/node \
-  && printf '#!/bin/sh\nexec /opt/tillwire/node --max-semi-space-size=4 /opt/tillwire/modules/cli/main.js "$@"\n' \
-    > /out/tillwire/tillwire && chmod 755 /out/tillwire/tillwire \
-  && npm sbom --omit=dev --sbom-format=cyclonedx > /out/tillwire/sbom.cdx.json
+  && printf '#!/bin/sh\nexec /opt/tillwire/node /opt/tillwire/modules/cli/bin.cjs "$@"\n' \
+    > /out/tillwire/tillwire && chmod 755 /out/tillwire/tillwire
 
 FROM ${BASE}
 LABEL org.opencontainers.image.title="Tillwire" \

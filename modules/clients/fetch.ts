@@ -21,6 +21,14 @@ export type Answer<P extends keyof Paths, M extends Method> = Operation<P, M> ex
 type CallPart<O, Name extends "path" | "query" | "body"> = Name extends keyof O ? Readonly<Pick<O, Name>>
   : { readonly [_ in Name]?: never }
 
+/** What a path has in braces. */
+type PathNames<P> = P extends `${string}{${infer Name}}${infer Rest}` ? Name | PathNames<Rest> : never
+
+/** What stands in a path's braces: any text, where the operation does not say which. */
+type PathPart<P, O> = "path" extends keyof O ? CallPart<O, "path">
+  : [PathNames<P>] extends [never] ? { readonly path?: never }
+  : { readonly path: { readonly [_ in PathNames<P>]: string } }
+
 /** What any call may say. */
 export interface CallOptions {
   /** Default: a new UUID for each write, kept over its tries. */
@@ -32,7 +40,7 @@ export interface CallOptions {
 /** What a call says: parts that its operation needs are required. */
 export type Call<P extends keyof Paths, M extends Method> =
   & CallOptions
-  & CallPart<Operation<P, M>, "path">
+  & PathPart<P, Operation<P, M>>
   & CallPart<Operation<P, M>, "query">
   & CallPart<Operation<P, M>, "body">
 

@@ -2,6 +2,8 @@
 import { Effect, FileSystem, Path } from "effect"
 import type { Marked, Tokens } from "marked"
 import { findPackageJSON } from "node:module"
+import { promisify } from "node:util"
+import { gunzip } from "node:zlib"
 import {
   escape,
   type Guide,
@@ -66,6 +68,8 @@ const guideOf = (name: string, description: string, text: string, markdown: Mark
   html: markdown.parse(text, { async: false })
 })
 
+const decompress = promisify(gunzip)
+
 /** The literal that the bundle's one export holds. */
 const literalOf = (source: string): string => source.slice(source.indexOf("\""), source.lastIndexOf("\"") + 1)
 
@@ -108,20 +112,24 @@ export const make = Effect.gen(function*() {
     rules: (publicUrl: string) => pagesIn("reference", ruleNames, ruleAbouts, (text) => withAddress(text, publicUrl)),
 
     /**
-     * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. A bundle has it in this
-     * folder, the sources take it from the installed `effect`. The test of the reference fails if another version of
-     * `effect` keeps it elsewhere.
+     * Scalar's script, 3 MB. Read as text and not imported, so that no module cache keeps it. A bundle has it
+     * compressed in this folder, the sources take it from the installed `effect`. The test of the reference fails if
+     * another version of `effect` keeps it elsewhere.
      */
     scalar: Effect.suspend(() => {
       const inEffect = () => {
         const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
         return path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
       }
-      return fs.readFileString(path.join(folder, "scalar.js")).pipe(
-        Effect.catch(() => fs.readFileString(inEffect())),
-        Effect.orDie,
-        Effect.tap(Effect.yieldNow),
-        Effect.map((source) => JSON.parse(literalOf(source)) as string)
+      const fromEffect = Effect.map(
+        Effect.orDie(fs.readFileString(inEffect())),
+        (source) => JSON.parse(literalOf(source)) as string
+      )
+      return fs.readFile(path.join(folder, "scalar.js.gz")).pipe(
+        Effect.flatMap((bytes) => Effect.promise(() => decompress(bytes))),
+        Effect.map((bytes) => bytes.toString()),
+        Effect.catch(() => fromEffect),
+        Effect.tap(Effect.yieldNow)
       )
     })
   }

@@ -16,7 +16,7 @@ const idleSeconds = 10
 const [, ...words] = (JSON.parse(readFileSync(`${root}package.json`, "utf8")).scripts.start as string).split(" ")
 
 /** The bundle by its command, and a Node that only answers: the least that a start and an idle process can take. */
-const bundle = ["--max-semi-space-size=4", `${root}dist/service/main.js`, "--config", "config/devnet.jsonc"]
+const bundle = [`${root}dist/service/main.js`, "--config", "config/devnet.jsonc"]
 const rawNode = [
   "--eval",
   "require('node:http').createServer((_, answer) => answer.end('{}')).listen(+process.env.TILLWIRE__HTTP__PORT)"

@@ -14,7 +14,7 @@ const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as
   readonly scripts: { readonly start: string }
   readonly optionalDependencies: Readonly<Record<string, string>>
 }
-const first = "runtime/cache.cjs"
+const firstFiles = ["runtime/memory.cjs", "runtime/cache.cjs"]
 
 /** The packages of Node itself, by platform: each brings its file, and the lock file its hash. */
 const nodePackages = new Map(
@@ -32,7 +32,7 @@ const startedOn = (
   const folder = mkdtempSync(join(tmpdir(), "start-"))
   try {
     mkdirSync(join(folder, "runtime"))
-    cpSync(join(root, first), join(folder, first))
+    for (const file of firstFiles) cpSync(join(root, file), join(folder, file))
     if (installed !== "nothing") mkdirSync(join(folder, "node_modules/effect"), { recursive: true })
     if (installed === "packages and Node") {
       mkdirSync(join(folder, `node_modules/node-${platform}-${arch}`))
@@ -63,8 +63,7 @@ describe("npm start", () => {
       assert.deepStrictEqual(startedOn(version, "packages"), {
         status: 1,
         stdout: "",
-        stderr:
-          `Tillwire needs Node 24 or newer and this is v${version}: run \`npm ci --omit=dev --include=optional\`, `
+        stderr: `Tillwire needs Node 24 or newer and this is v${version}: run \`npm ci --include=optional\`, `
           + "which installs the one it brings, and start again.\n"
       })
     }
@@ -95,7 +94,7 @@ describe("npm start", () => {
       assert.deepStrictEqual(startedOn(version, "nothing"), {
         status: 1,
         stdout: "",
-        stderr: "Tillwire's packages are not installed: run `npm ci --omit=dev` in this folder and start again.\n"
+        stderr: "Tillwire's packages are not installed: run `npm ci` in this folder and start again.\n"
       })
     }
   })
@@ -107,7 +106,10 @@ describe("npm start", () => {
   })
 
   it("begins with words and options that every Node reads, and asks for the version that is pinned", () => {
-    const text = readFileSync(join(root, first), "utf8").replaceAll(/\/\*[^]*?\*\//g, "")
+    const text = firstFiles.map((file) => readFileSync(join(root, file), "utf8")).join("").replaceAll(
+      /\/\*[^]*?\*\//g,
+      ""
+    )
     assert.notMatch(text, /=>|\b(const|let|class|import|export|async|await)\b|\?\.|\?\?|\$\{|node:/)
     const [version = ""] = nodePackages.values()
     assert.include(text, `var oldestMajor = ${Number.parseInt(version, 10)}\n`)
@@ -116,6 +118,33 @@ describe("npm start", () => {
     const options = manifest.scripts.start.split(" ").filter((word) => word.startsWith("--")).map((word) =>
       word.split("=")[0]
     )
-    assert.deepStrictEqual(options, ["--max-semi-space-size", "--initial-old-space-size", "--require", "--config"])
+    assert.deepStrictEqual(options, ["--require", "--require", "--config"])
+  })
+})
+
+/** The options that a process runs with once it loaded the file that decides them, and whether it is the same one. */
+const optionsOf = (given: ReadonlyArray<string>, nodeOptions?: string) => {
+  const file = join(root, "runtime/memory.cjs")
+  const { pid, stdout } = spawnSync(
+    process.execPath,
+    [...given, "--require", file, "--eval", "console.log(JSON.stringify([process.pid, ...process.execArgv]))"],
+    { encoding: "utf8", env: nodeOptions === undefined ? {} : { NODE_OPTIONS: nodeOptions } }
+  )
+  const [own, ...options] = JSON.parse(stdout) as [number, ...Array<string>]
+  assert.strictEqual(own, pid)
+  return options.filter((option) => /space-size/.test(option))
+}
+
+describe.skipIf(process.platform === "win32")("the options of V8", () => {
+  it("are those of the service, in the process that was started", () => {
+    assert.deepStrictEqual(optionsOf([]), ["--max-semi-space-size=4", "--initial-old-space-size=48"])
+  })
+
+  it("are the operator's where the command line or NODE_OPTIONS names them", () => {
+    assert.deepStrictEqual(optionsOf(["--max-semi-space-size=16"]), [
+      "--initial-old-space-size=48",
+      "--max-semi-space-size=16"
+    ])
+    assert.deepStrictEqual(optionsOf([], "--max_semi_space_size=32"), ["--initial-old-space-size=48"])
   })
 })

@@ -85,16 +85,14 @@ const packedFolder = async (): Promise<string> => {
   return target
 }
 
-/** A project's folder that has both packages, and what npm fetches for them, below its `node_modules`. */
+/** A project's folder that has both packages below its `node_modules`, and `effect`, which their users install. */
 export const installPackages = async (folder: string): Promise<PackedFiles> => {
   const packed = await packedFolder()
   const modules = join(folder, "node_modules")
   mkdirSync(modules, { recursive: true })
   cpSync(join(packed, "node_modules"), modules, { recursive: true })
-  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
-    readonly dependencies: Readonly<Record<string, string>>
-  }
-  for (const name of [...Object.keys(dependencies), "@types/node"]) {
+  // What somebody who writes for the service installs beside it: it brings nothing but programs.
+  for (const name of ["effect", "@types/node"]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
     symlinkSync(join(root, "node_modules", name), join(modules, name))
   }

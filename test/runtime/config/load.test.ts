@@ -77,7 +77,7 @@ describe("a config", () => {
       const { settings } = yield* loading({ text: `{ "environments": ["devnet"], "cluster": {}, ${store("")} }` })
       assert.deepStrictEqual(settings.cluster, { roles: ["api", "follower", "worker"], takeoverSeconds: 6 })
       assert.match(
-        yield* reportOf({ text: `{ "environments": ["devnet"], "cluster": {} }` }),
+        String(yield* reportOf({ text: `{ "environments": ["devnet"], "cluster": {} }` })),
         /c\.jsonc:1:42 +cluster: an embedded database serves one instance only: use a PostgreSQL of your own/u
       )
       assert.include(
