@@ -1,11 +1,11 @@
 /**
  * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--histories n] [--family name]
- * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
- * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
- * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
- * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sockets, start, tokens, traces, signin,
- * quotes, page, commerce, crash, delivery, chaos, flood, histories; none means all.
+ * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is
+ * another working copy of the project, its dependencies installed, that `create` and `page` are compared with;
+ * `--family` keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the
+ * chains of batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
+ * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sockets, start, tokens,
+ * traces, signin, quotes, page, commerce, crash, delivery, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
