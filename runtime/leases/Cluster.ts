@@ -202,7 +202,8 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
   /** Begins a term: whoever had the name before is refused from now on. */
   take: (name: string): Effect.Effect<Fence> =>
     sql<{ token: bigint }>`INSERT INTO leases AS l (name, holder, token, until)
-      VALUES (${name}, ${`${instanceId}:0`}, 1, clock_timestamp() + ${takeoverMillis}::float8 * interval '1 millisecond')
+      VALUES (${name}, ${`${instanceId}:0`}, 1,
+        clock_timestamp() + ${takeoverMillis}::float8 * interval '1 millisecond')
       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
       RETURNING token`.pipe(
       Effect.map(([row]): Fence => ({ name, token: row!.token })),

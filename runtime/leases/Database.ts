@@ -65,7 +65,8 @@ const make = Effect.gen(function*() {
     Effect.flatMap(monotonicMillis, (now) => {
       const sinceProgress = takeNewProgress(record, now)
       return sql`update leases set until = clock_timestamp() + ${record.ttlMillis}::float8 * interval '1 millisecond',
-          progressed_at = coalesce(clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
+          progressed_at = coalesce(
+            clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
         where name = ${name} and token = ${token} returning 1 as held`.pipe(
         Effect.map((rows) => rows.length === 1),
         Effect.onError(() => Effect.sync(() => void (record.hasNewProgress ||= sinceProgress !== null)))
