@@ -37,8 +37,8 @@ import { processTurn } from "./TurnProcessor.ts"
 import { makeVerification } from "./Verification.ts"
 
 /**
- * How long after this instance dies another one takes over, and how long a follower may do nothing at all before it counts
- * as stuck: it looks once a second whether there is something to do, and a turn takes seconds at most.
+ * How long after this instance dies another one takes over, and how long a follower may do nothing at all before it
+ * counts as stuck: it looks once a second whether there is something to do, and a turn takes seconds at most.
  */
 const leaseOptions = { role: "follower", ttlMillis: 6_000, passMillis: 120_000 } as const
 /** How often a follower looks for entries other instances made ready, and others look at its cursor. */

@@ -1,7 +1,7 @@
 /**
- * Leases divided among the instances of a cluster by effect/cluster: its hash ring says which instance has a name, advisory
- * locks keep two from having it, and a name passes on within about a second. Instances meet in the database alone: there
- * are no messages between them and no port.
+ * Leases divided among the instances of a cluster by effect/cluster: its hash ring says which instance has a name,
+ * advisory locks keep two from having it, and a name passes on within about a second. Instances meet in the database
+ * alone: there are no messages between them and no port.
  *
  * A lock is no proof: who was paused may still believe in it. So each term takes the next token of the table `leases`,
  * commits carry it, and a term ends once a newer one has begun.
@@ -71,7 +71,10 @@ const retryMillis = 200
 const asideMillis = 30_000
 const betweenLeavesMillis = 600_000
 
-/** What the sessions of an instance are named by: it is a member while it has one. PostgreSQL keeps 63 bytes; this is 47. */
+/**
+ * What the sessions of an instance are named by: it is a member while it has one. PostgreSQL keeps 63 bytes; this is
+ * 47.
+ */
 export const sessionNameOf = (instanceId: string): string => `${hostOf(instanceId)}:0`
 
 /** An identity and no place: nobody connects to it. */
@@ -83,8 +86,8 @@ const addressOf = (instanceId: string) => RunnerAddress.make(hostOf(instanceId),
 const groupOf = (role: InstanceRole): string => role
 
 /**
- * The engine's storage, with members that prove it: a heartbeat near now on both sides, because a clock that is set back
- * leaves heartbeats in the future, and an open session, because those of a killed process are gone with it.
+ * The engine's storage, with members that prove it: a heartbeat near now on both sides, because a clock that is set
+ * back leaves heartbeats in the future, and an open session, because those of a killed process are gone with it.
  */
 const storage = ({ takeoverMillis }: ClusterOptions) =>
   Layer.effect(
@@ -199,7 +202,8 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
   /** Begins a term: whoever had the name before is refused from now on. */
   take: (name: string): Effect.Effect<Fence> =>
     sql<{ token: bigint }>`INSERT INTO leases AS l (name, holder, token, until)
-      VALUES (${name}, ${`${instanceId}:0`}, 1, clock_timestamp() + ${takeoverMillis}::float8 * interval '1 millisecond')
+      VALUES (${name}, ${`${instanceId}:0`}, 1,
+        clock_timestamp() + ${takeoverMillis}::float8 * interval '1 millisecond')
       ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, token = l.token + 1, until = excluded.until
       RETURNING token`.pipe(
       Effect.map(([row]): Fence => ({ name, token: row!.token })),
@@ -259,8 +263,8 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
 })
 
 /**
- * Gives all work of this instance to the others for a while, because some of it is stuck here; not where there is nobody
- * else to do it, and not again and again: then it is stuck everywhere.
+ * Gives all work of this instance to the others for a while, because some of it is stuck here; not where there is
+ * nobody else to do it, and not again and again: then it is stuck everywhere.
  */
 const makeLeave = ({ instanceId }: ClusterOptions) =>
   Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /**
- * Leases as rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an instance
- * that waits also measures by its own monotonic clock how long a row has not changed: a lease that does not change for as
- * long as it lasts is free, whatever the database's clock says.
+ * Leases as rows, in the database's time: instances need not agree on a clock. That clock may be set back, so an
+ * instance that waits also measures by its own monotonic clock how long a row has not changed: a lease that does not
+ * change for as long as it lasts is free, whatever the database's clock says.
  */
 import { Effect, Layer } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
@@ -24,7 +24,9 @@ import {
 /** How often a lease is renewed within its time, and asked for while another holds it. */
 const renewalsPerTerm = 3
 
-/** Terms for which an instance does not ask for work that is stuck on it: each other one asks several times meanwhile. */
+/**
+ * Terms for which an instance does not ask for work that is stuck on it: each other one asks several times meanwhile.
+ */
 const termsAside = 3
 
 // oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
@@ -63,7 +65,8 @@ const make = Effect.gen(function*() {
     Effect.flatMap(monotonicMillis, (now) => {
       const sinceProgress = takeNewProgress(record, now)
       return sql`update leases set until = clock_timestamp() + ${record.ttlMillis}::float8 * interval '1 millisecond',
-          progressed_at = coalesce(clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
+          progressed_at = coalesce(
+            clock_timestamp() - ${sinceProgress}::float8 * interval '1 millisecond', progressed_at)
         where name = ${name} and token = ${token} returning 1 as held`.pipe(
         Effect.map((rows) => rows.length === 1),
         Effect.onError(() => Effect.sync(() => void (record.hasNewProgress ||= sinceProgress !== null)))

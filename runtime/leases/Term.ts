@@ -114,8 +114,8 @@ const stopWork = (name: string, fiber: Fiber.Fiber<unknown, unknown>) =>
   })
 
 /**
- * Runs `work` until `superseded` returns, until it makes no progress for `passMillis`, or until it dies; says which it was
- * in the log. On every way out the work is stopped.
+ * Runs `work` until `superseded` returns, until it makes no progress for `passMillis`, or until it dies; says which it
+ * was in the log. On every way out the work is stopped.
  */
 export const runTerm = <R>(
   record: WorkRecord,

@@ -30,10 +30,10 @@ export const trialNames = (count: number): ReadonlyArray<string> =>
 /** Makes the table of the rows. */
 export const prepareTrial = (query: TrialQuery) =>
   Effect.andThen(
-    query(`create unlogged table trial_writes (
+    query(`create unlogged table lease_writes (
       id bigint generated always as identity primary key, name text not null, instance text not null,
       token bigint not null, accepted boolean not null, at timestamptz not null default clock_timestamp())`),
-    query("create index trial_writes_by_term on trial_writes (name, token)")
+    query("create index lease_writes_by_term on lease_writes (name, token)")
   )
 
 /** A process that is killed with the scope. */
@@ -63,7 +63,7 @@ export const stall = ({ child }: TrialInstance, stallMillis: number) =>
 /** How many names each instance writes now. */
 export const spread = (query: TrialQuery): Effect.Effect<ReadonlyMap<string, number>> =>
   Effect.map(
-    query(`select instance, count(distinct name)::int as names from trial_writes
+    query(`select instance, count(distinct name)::int as names from lease_writes
       where accepted and at > clock_timestamp() - interval '400 milliseconds' group by instance`),
     (rows) => new Map(rows.map(({ instance, names }) => [instance, names]))
   )
@@ -108,14 +108,14 @@ export const gapsSince = (query: TrialQuery, since: string): Effect.Effect<Gaps>
     const rows = yield* query(
       `select name, max(gap)::float8 as gap from (
         select name, extract(epoch from lead(at, 1, clock_timestamp()) over (partition by name order by at) - at) * 1000
-          as gap, at from trial_writes where accepted and at > $1::timestamptz - interval '1 second'
+          as gap, at from lease_writes where accepted and at > $1::timestamptz - interval '1 second'
       ) g where at > $1::timestamptz - interval '200 milliseconds' group by name order by gap`,
       [since]
     )
     const [sums] = yield* query(
-      `select (select count(*)::int from trial_writes where not accepted and at > $1::timestamptz) as refused,
-        (select count(*)::int from trial_writes w where accepted and exists (
-          select from trial_writes n where n.name = w.name and n.accepted and n.token > w.token and n.id < w.id
+      `select (select count(*)::int from lease_writes where not accepted and at > $1::timestamptz) as refused,
+        (select count(*)::int from lease_writes w where accepted and exists (
+          select from lease_writes n where n.name = w.name and n.accepted and n.token > w.token and n.id < w.id
             and n.at < w.at
         ) and w.at > $1::timestamptz) as broken`,
       [since]

@@ -35,7 +35,7 @@ const work = Effect.gen(function*() {
       ({ token }, progress) => {
         // The lock on the lease's row, as in a commit: a newer term cannot begin in the middle.
         const write = sql`with held as (select 1 from leases where name = ${name} and token = ${token} for share)
-          insert into trial_writes (name, instance, token, accepted)
+          insert into lease_writes (name, instance, token, accepted)
           select ${name}, ${instanceId}, ${token}, exists (select from held)`
         return Effect.forever(Effect.gen(function*() {
           running.add(name)

@@ -1,7 +1,7 @@
 /**
- * Goal: instances of a cluster divide work, and an upgrade of the engine changes nothing that two versions must agree on.
- * Method: instances in one process, each with connections of its own; what kills and freezes processes is in
- * `test/runtime/leases/Takeover.test.ts`.
+ * Goal: instances of a cluster divide work, and an upgrade of the engine changes nothing that two versions must agree
+ * on. Method: instances in one process, each with connections of its own; what kills and freezes processes is in
+ * `npm run bench -- cluster`.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
