@@ -5,6 +5,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync
 import { type FileHandle, open } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { type Cluster, locate } from "../store/embedded/Cluster.ts"
+import { replaceDataFile } from "../store/embedded/Files.ts"
 import { checkRecovery } from "../store/Embedded.ts"
 import { StoreError } from "../store/StoreError.ts"
 import { type ArchiveEntry, readArchive, syncPath } from "./Archive.ts"
@@ -82,22 +83,15 @@ const copyEntry = async (
 }
 
 /** A file beside the database, which stays as it is where it is there. */
-const restoreBeside = async (entry: ArchiveEntry, path: string): Promise<void> => {
+const restoreBeside = async (entry: ArchiveEntry, dataDirectory: string, name: string): Promise<void> => {
   const bytes = await readWhole(entry, maximumBesideBytes)
-  if (existsSync(path)) {
-    if (readFileSync(path).equals(bytes)) return
-    throw new BackupError({
-      what: `${path} is there already and is not the file of the backup.`,
-      hint: "Move it away, or restore into another data.directory. Nothing was restored."
-    })
-  }
-  const handle = await open(path, "wx", 0o600)
-  try {
-    await writeFile(handle, bytes)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  const path = join(dataDirectory, name)
+  if (!existsSync(path)) return replaceDataFile(dataDirectory, name, bytes)
+  if (readFileSync(path).equals(bytes)) return
+  throw new BackupError({
+    what: `${path} is there already and is not the file of the backup.`,
+    hint: "Move it away, or restore into another data.directory. Nothing was restored."
+  })
 }
 
 /** Called with the bytes of files that were read so far. */
@@ -134,12 +128,10 @@ const copyArchive = async (
         hint: "Do not use this file: somebody has made it by hand."
       })
     }
-    const target = destination === undefined
-      ? undefined
-      : join(place.folder === serverFolder ? destination.cluster : destination.beside, place.path)
+    const target = destination === undefined ? undefined : join(destination.cluster, place.path)
     if (place.folder !== serverFolder) {
-      if (target === undefined) await readWhole(entry, maximumBesideBytes)
-      else await restoreBeside(entry, target)
+      if (destination === undefined) await readWhole(entry, maximumBesideBytes)
+      else await restoreBeside(entry, destination.beside, place.path)
     } else if (entry.isFolder || entry.name.endsWith("/")) {
       if (target !== undefined) {
         mkdirSync(target, { recursive: true, mode: 0o700 })
@@ -285,7 +277,7 @@ export const restoreBackup = (
     yield* Effect.tryPromise({
       try: async () => {
         // First the mark: a database without it would give out addresses that the lost invoices were given.
-        await markRestored(dataDirectory, description.backup_time)
+        markRestored(dataDirectory, description.backup_time)
         await syncPath(draft)
         renameSync(draft, cluster.directory)
         await syncPath(dataDirectory)
