@@ -2,7 +2,7 @@
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
-import { type FileHandle, open } from "node:fs/promises"
+import { type FileHandle, open, statfs } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { type Cluster, locate } from "../store/embedded/Cluster.ts"
 import { replaceDataFile } from "../store/embedded/Files.ts"
@@ -98,7 +98,7 @@ const restoreBeside = async (entry: ArchiveEntry, dataDirectory: string, name: s
 export type OnProgress = (bytes: number) => void
 
 /** Checks the first entry before anything is written. */
-type CheckDescription = (description: BackupDescription) => void
+type CheckDescription = (description: BackupDescription) => void | Promise<void>
 
 const copyArchive = async (
   path: string,
@@ -118,7 +118,7 @@ const copyArchive = async (
         entry.name === "tillwire.json" ? await readWhole(entry, maximumBesideBytes) : Buffer.alloc(0),
         path
       )
-      check(description)
+      await check(description)
       continue
     }
     const place = placeOf(entry.name)
@@ -163,13 +163,42 @@ const copyArchive = async (
   return description
 }
 
-const failureOf = (path: string) => (cause: unknown): BackupError | StoreError => {
+const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6).toLocaleString("en")} MB`
+
+/** Room that a server takes beside the files of a backup when it recovers: two files of the log of changes. */
+const recoveryBytes = 32 * 1024 * 1024
+
+/** How much room a restore needs; null: the backup does not say. */
+const roomText = (databaseBytes: number | undefined): string =>
+  databaseBytes === undefined
+    ? "as much as the database had"
+    : `${megabytes(databaseBytes + recoveryBytes)} and what was changed while the backup was made`
+
+const diskFull = (path: string, databaseBytes: number | undefined): BackupError =>
+  new BackupError({
+    what: `${path} was not restored, because the disk is full: it needs ${
+      roomText(databaseBytes)
+    }. Nothing is left of it.`,
+    hint: "Free some space, or set data.directory to another disk, and run it again."
+  })
+
+/** Refuses before anything is written what surely has no room. */
+const checkRoom = async (folder: string, path: string, databaseBytes: number | undefined): Promise<void> => {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  if (databaseBytes === undefined || free >= databaseBytes) return
+  throw new BackupError({
+    what: `${path} was not restored: it needs ${roomText(databaseBytes)}, and ${folder} has ${megabytes(free)} free.`,
+    hint: "Free some space, or set data.directory to another disk. Nothing was changed."
+  })
+}
+
+const failureOf = (path: string, databaseBytes?: () => number | undefined) => (cause: unknown) => {
   if (cause instanceof BackupError || cause instanceof StoreError) return cause
   const { code, message } = cause as NodeJS.ErrnoException
-  return new BackupError({
-    what: `${path} was not read: ${message}.`,
-    hint: code === "ENOSPC" ? "The disk is full: free some space and run it again." : "Nothing was changed."
-  })
+  return code === "ENOSPC" || code === "EDQUOT"
+    ? diskFull(path, databaseBytes?.())
+    : new BackupError({ what: `${path} was not read: ${message}.`, hint: "Nothing was changed." })
 }
 
 const checkForm = (path: string, major: string | undefined): CheckDescription => ({ form, postgres, version }) => {
@@ -251,9 +280,12 @@ export const restoreBackup = (
     yield* requireEmpty(cluster)
     const draft = join(dirname(cluster.directory), `postgres.restore-${process.pid}`)
     const { runAs: owner } = cluster
-    const check: CheckDescription = (description) => {
+    let databaseBytes: number | undefined
+    const check: CheckDescription = async (description) => {
+      databaseBytes = description.database_bytes
       checkForm(path, cluster.binaries.major)(description)
       checkMasterKey(request)(description)
+      await checkRoom(dataDirectory, path, databaseBytes)
     }
     const copy = Effect.tryPromise({
       try: async () => {
@@ -262,7 +294,7 @@ export const restoreBackup = (
         if (owner !== undefined) chownSync(draft, owner.uid, owner.gid)
         return await copyArchive(path, identities, { cluster: draft, beside: dataDirectory, owner }, check, onProgress)
       },
-      catch: failureOf(path)
+      catch: failureOf(path, () => databaseBytes)
     })
     const remove = Effect.sync(() => rmSync(draft, { recursive: true, force: true }))
     const description = yield* Effect.onError(
@@ -282,7 +314,7 @@ export const restoreBackup = (
         renameSync(draft, cluster.directory)
         await syncPath(dataDirectory)
       },
-      catch: failureOf(path)
+      catch: failureOf(path, () => databaseBytes)
     })
     return description
   })

@@ -8,8 +8,10 @@ import { connect, type Socket } from "node:net"
 import { StoreError } from "../StoreError.ts"
 import { backupRole } from "./Cluster.ts"
 
-/** A piece of what the server sends, in this order: one archive, its bytes, the manifest, its bytes. */
+/** A piece of what the server sends, in this order: the size, one archive, its bytes, the manifest, its bytes. */
 export type BaseBackupPart =
+  /** About how many bytes the archive will have, without the log of changes. */
+  | { readonly _tag: "Size"; readonly bytes: number }
   | { readonly _tag: "Archive"; readonly name: string }
   | { readonly _tag: "Manifest" }
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array }
@@ -95,6 +97,23 @@ async function* messagesOf(socket: Socket): AsyncGenerator<Message> {
 
 const textAt = (body: Buffer, from: number): string => body.toString("utf8", from, body.indexOf(0, from))
 
+/** Columns of a row as text; null where a column is. */
+const columnsOf = (body: Buffer): ReadonlyArray<string | null> => {
+  const columns: Array<string | null> = []
+  let at = 2
+  for (let count = body.readInt16BE(0); count > 0; count--) {
+    const length = body.readInt32BE(at)
+    at += 4
+    columns.push(length < 0 ? null : body.toString("utf8", at, at + length))
+    at += Math.max(0, length)
+  }
+  return columns
+}
+
+/** The second of the server's results lists tablespaces: their ids, places and sizes in KiB. */
+const sizeResult = 2
+const sizeColumn = 2
+
 /** What a piece of copied data is, by its first byte. */
 const partOf = (body: Buffer): BaseBackupPart => {
   const kind = String.fromCharCode(body[0] ?? 0)
@@ -115,6 +134,7 @@ export async function* baseBackup(socketDirectory: string): AsyncGenerator<BaseB
   try {
     socket.write(startupMessage())
     let isAsked = false
+    let results = 0
     for await (const { body, type } of messagesOf(socket)) {
       if (type === "E") throw errorOf(body)
       if (type === "R" && body.readInt32BE(0) !== 0) {
@@ -122,6 +142,10 @@ export async function* baseBackup(socketDirectory: string): AsyncGenerator<BaseB
           what: "The embedded database asks for a password, which the account of backups does not have.",
           hint: "Run the backup as the account that runs the service, or as root."
         })
+      }
+      if (type === "T") results++
+      if (type === "D" && results === sizeResult) {
+        yield { _tag: "Size", bytes: Number(columnsOf(body)[sizeColumn] ?? 0) * 1_024 }
       }
       if (type === "d") yield partOf(body)
       if (type !== "Z") continue
