@@ -188,15 +188,17 @@ export const takeBackup = (request: {
   readonly dataDirectory: string
   readonly target: string
   readonly recipients: ReadonlyArray<string>
+  /** Megabytes a second that are read, within `rateLimits`. */
+  readonly rate: number
   readonly onProgress: OnProgress
 }): Effect.Effect<BackupResult, BackupError | StoreError> =>
   Effect.scoped(Effect.gen(function*() {
-    const { dataDirectory, onProgress, recipients, target } = request
+    const { dataDirectory, onProgress, rate, recipients, target } = request
     const { masterKey, postgres, sockets } = yield* useServer(dataDirectory)
     const backupTime = yield* nowSeconds
     let databaseBytes = 0
     const fill = async (add: AddFile): Promise<Omit<BackupResult, "fileBytes">> => {
-      const server = baseBackup(sockets)
+      const server = baseBackup(sockets, rate)
       databaseBytes = await readSize(server)
       const description: BackupDescription = {
         form: backupForm,
