@@ -44,11 +44,11 @@ export const syncPath = async (path: string): Promise<void> => {
  * Writes `fill`'s files to `target`, for `recipients`: all of them on disk under that name, or nothing is left. Fails
  * where the file is there already.
  */
-export const writeArchive = async (
+export const writeArchive = async <A>(
   target: string,
   recipients: ReadonlyArray<string>,
-  fill: (add: AddFile) => Promise<void>
-): Promise<void> => {
+  fill: (add: AddFile) => Promise<A>
+): Promise<A> => {
   const encrypter = new Encrypter()
   for (const recipient of recipients) encrypter.addRecipient(recipient)
   const draft = `${target}.unfinished`
@@ -76,17 +76,21 @@ export const writeArchive = async (
     const file = createWriteStream(draft, { flags: "wx", mode: 0o600 })
     file.once("open", () => isOurs = true)
     const encrypted = nodeStreamOf(await encrypter.encrypt(webStreamOf(compressed)))
-    const filled = fill(add).then(() => archive.finalize(), (cause: unknown) => {
+    const filled = fill(add).then((result) => {
+      archive.finalize()
+      return result
+    }, (cause: unknown) => {
       source.destroy(cause instanceof Error ? cause : new Error(String(cause)))
       throw cause
     })
     // The first that fails is the reason; the other one ends by it.
-    await Promise.all([filled, pipeline(encrypted, file)])
+    const [result] = await Promise.all([filled, pipeline(encrypted, file)])
     await syncPath(draft)
     // Not renamed: that would replace an older backup of the same name.
     await link(draft, target)
     await rm(draft)
     await syncPath(dirname(target))
+    return result
   } catch (cause) {
     if (isOurs) await rm(draft, { force: true })
     throw cause

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { type Extract, extract } from "tar-stream"
 import { nowSeconds } from "../Clock.ts"
 import { useServer } from "../store/Embedded.ts"
-import { baseBackup } from "../store/embedded/BaseBackup.ts"
+import { baseBackup, type BaseBackupPart } from "../store/embedded/BaseBackup.ts"
 import { StoreError } from "../store/StoreError.ts"
 import { version } from "../telemetry/Build.ts"
 import { type AddFile, writeArchive } from "./Archive.ts"
@@ -75,8 +75,19 @@ const untilWritable = (archive: Extract): Promise<void> =>
     archive.once("drain", onDrain).once("close", onClose)
   })
 
+/** Reads up to the size of what the server is about to send. */
+const readSize = async (server: AsyncGenerator<BaseBackupPart>): Promise<number> => {
+  const { done, value } = await server.next()
+  if (done !== true && value._tag === "Size") return value.bytes
+  throw new BackupError({ what: "The database did not say how large it is.", hint: "Run the backup again." })
+}
+
 /** Adds every file that the server sends, and its manifest. */
-const copyServer = async (sockets: string, add: AddFile, onProgress: OnProgress): Promise<Copied> => {
+const copyServer = async (
+  server: AsyncGenerator<BaseBackupPart>,
+  add: AddFile,
+  onProgress: OnProgress
+): Promise<Copied> => {
   const archive = extract()
   const files = new Map<string, FileFact>()
   const manifest: Array<Uint8Array> = []
@@ -85,7 +96,7 @@ const copyServer = async (sockets: string, add: AddFile, onProgress: OnProgress)
   const receive = async () => {
     let archives = 0
     let isManifest = false
-    for await (const part of baseBackup(sockets)) {
+    for await (const part of server) {
       if (part._tag === "Progress") onProgress(part.done)
       if (part._tag === "Archive" && ++archives > 1) throw unexpectedArchive(part.name)
       if (part._tag === "Manifest") {
@@ -145,12 +156,20 @@ const copyServer = async (sockets: string, add: AddFile, onProgress: OnProgress)
   return { files, manifest: Buffer.concat(manifest).toString("utf8"), bytes }
 }
 
-const failureOf = (target: string) => (cause: unknown): BackupError | StoreError => {
+const failureOf = (target: string, databaseBytes: () => number) => (cause: unknown): BackupError | StoreError => {
   if (cause instanceof BackupError || cause instanceof StoreError) return cause
   const { code, message } = cause as NodeJS.ErrnoException
+  if (code === "ENOSPC" || code === "EDQUOT") {
+    const room = Math.ceil(databaseBytes() / 1e6).toLocaleString("en")
+    return new BackupError({
+      what:
+        `No backup was made at ${target}, because the disk is full. Nothing is left of it. It needs at most what the `
+        + `database has, about ${room} MB, and what is changed meanwhile; most take far less.`,
+      hint: "Free some space, or name a file on another disk."
+    })
+  }
   const hints: Readonly<Record<string, string>> = {
     EEXIST: "A backup, or one that was not finished, is there already: name another file, or remove it.",
-    ENOSPC: "The disk is full: free some space, or name a file on another disk.",
     ENOENT: "Make that folder first.",
     EACCES: "The account that runs this may not write there."
   }
@@ -169,45 +188,47 @@ export const takeBackup = (request: {
   readonly dataDirectory: string
   readonly target: string
   readonly recipients: ReadonlyArray<string>
+  /** Megabytes a second that are read, within `rateLimits`. */
+  readonly rate: number
   readonly onProgress: OnProgress
 }): Effect.Effect<BackupResult, BackupError | StoreError> =>
   Effect.scoped(Effect.gen(function*() {
-    const { dataDirectory, onProgress, recipients, target } = request
+    const { dataDirectory, onProgress, rate, recipients, target } = request
     const { masterKey, postgres, sockets } = yield* useServer(dataDirectory)
-    const description: BackupDescription = {
-      form: backupForm,
-      version: version(),
-      postgres,
-      backup_time: yield* nowSeconds,
-      master_key: masterKey
+    const backupTime = yield* nowSeconds
+    let databaseBytes = 0
+    const fill = async (add: AddFile): Promise<Omit<BackupResult, "fileBytes">> => {
+      const server = baseBackup(sockets, rate)
+      databaseBytes = await readSize(server)
+      const description: BackupDescription = {
+        form: backupForm,
+        version: version(),
+        postgres,
+        backup_time: backupTime,
+        database_bytes: databaseBytes,
+        master_key: masterKey
+      }
+      const named = Buffer.from(`${JSON.stringify(description, null, 2)}\n`)
+      await add({ name: "tillwire.json", size: named.length, mode: 0o600, bytes: bytesOf(named) })
+      for (const { bytes, name } of readBeside(dataDirectory)) {
+        await add({ name: `${besideFolder}/${name}`, size: bytes.length, mode: 0o600, bytes: bytesOf(bytes) })
+      }
+      const copied = await copyServer(server, add, onProgress)
+      const faults = compareFiles(Schema.decodeUnknownSync(ServerManifest)(copied.manifest), copied.files)
+      if (faults.length > 0) {
+        throw new BackupError({
+          what: `The database's files came otherwise than it says: ${faults.join("; ")}.`,
+          hint: "Run the backup again. If it happens twice, check the disk."
+        })
+      }
+      const manifest = Buffer.from(copied.manifest)
+      const path = `${serverFolder}/backup_manifest`
+      await add({ name: path, size: manifest.length, mode: 0o600, bytes: bytesOf(manifest) })
+      return { file: target, description, bytes: copied.bytes }
     }
-    const result: { copied: Copied | undefined } = { copied: undefined }
-    yield* Effect.tryPromise({
-      try: () =>
-        writeArchive(target, recipients, async (add) => {
-          const named = Buffer.from(`${JSON.stringify(description, null, 2)}\n`)
-          await add({ name: "tillwire.json", size: named.length, mode: 0o600, bytes: bytesOf(named) })
-          for (const { bytes, name } of readBeside(dataDirectory)) {
-            await add({ name: `${besideFolder}/${name}`, size: bytes.length, mode: 0o600, bytes: bytesOf(bytes) })
-          }
-          const copied = await copyServer(sockets, add, onProgress)
-          const faults = compareFiles(Schema.decodeUnknownSync(ServerManifest)(copied.manifest), copied.files)
-          if (faults.length > 0) {
-            throw new BackupError({
-              what: `The database's files came otherwise than it says: ${faults.join("; ")}.`,
-              hint: "Run the backup again. If it happens twice, check the disk."
-            })
-          }
-          const manifest = Buffer.from(copied.manifest)
-          await add({
-            name: `${serverFolder}/backup_manifest`,
-            size: manifest.length,
-            mode: 0o600,
-            bytes: bytesOf(manifest)
-          })
-          result.copied = copied
-        }),
-      catch: failureOf(target)
+    const result = yield* Effect.tryPromise({
+      try: () => writeArchive(target, recipients, fill),
+      catch: failureOf(target, () => databaseBytes)
     })
-    return { file: target, description, bytes: result.copied?.bytes ?? 0, fileBytes: statSync(target).size }
+    return { ...result, fileBytes: statSync(target).size }
   }))

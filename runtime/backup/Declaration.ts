@@ -5,14 +5,13 @@
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { existsSync, readFileSync, renameSync } from "node:fs"
-import { open, rename } from "node:fs/promises"
 import { join } from "node:path"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Chains } from "../Chains.ts"
 import { Settings } from "../Settings.ts"
+import { replaceDataFile } from "../store/embedded/Files.ts"
 import { reasonOf, StoreError } from "../store/StoreError.ts"
-import { syncPath } from "./Archive.ts"
 
 /** The mark while it is not declared. */
 const pendingName = "restored.json"
@@ -23,19 +22,8 @@ const declaredName = (backupTime: number): string => `restored-${backupTime}-dec
 const Mark = Schema.fromJsonString(Schema.Struct({ backup_time: EpochSeconds }))
 
 /** Marks the database of a data directory as restored from a backup begun then. On disk when it is done. */
-export const markRestored = async (dataDirectory: string, backupTime: number): Promise<void> => {
-  const path = join(dataDirectory, pendingName)
-  const draft = `${path}.new`
-  const handle = await open(draft, "w", 0o600)
-  try {
-    await handle.writeFile(`${JSON.stringify({ backup_time: backupTime })}\n`)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
-  await rename(draft, path)
-  await syncPath(dataDirectory)
-}
+export const markRestored = (dataDirectory: string, backupTime: number): void =>
+  replaceDataFile(dataDirectory, pendingName, `${JSON.stringify({ backup_time: backupTime })}\n`)
 
 const readMark = (path: string) =>
   Effect.try({

@@ -17,6 +17,8 @@ export const BackupDescription = Schema.Struct({
   postgres: Schema.String,
   /** When it was begun: everything that was acknowledged before is in it. */
   backup_time: EpochSeconds,
+  /** About how many bytes its files take where they are restored; absent: it was made before this was written. */
+  database_bytes: Schema.optionalKey(Schema.Int),
   /** Name of the master key that the database belongs to; null: it remembers none yet. */
   master_key: Schema.NullOr(Schema.String)
 })

@@ -2,9 +2,10 @@
 import { Effect, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs"
-import { type FileHandle, open } from "node:fs/promises"
+import { type FileHandle, open, statfs } from "node:fs/promises"
 import { dirname, join } from "node:path"
 import { type Cluster, locate } from "../store/embedded/Cluster.ts"
+import { replaceDataFile } from "../store/embedded/Files.ts"
 import { checkRecovery } from "../store/Embedded.ts"
 import { StoreError } from "../store/StoreError.ts"
 import { type ArchiveEntry, readArchive, syncPath } from "./Archive.ts"
@@ -82,29 +83,22 @@ const copyEntry = async (
 }
 
 /** A file beside the database, which stays as it is where it is there. */
-const restoreBeside = async (entry: ArchiveEntry, path: string): Promise<void> => {
+const restoreBeside = async (entry: ArchiveEntry, dataDirectory: string, name: string): Promise<void> => {
   const bytes = await readWhole(entry, maximumBesideBytes)
-  if (existsSync(path)) {
-    if (readFileSync(path).equals(bytes)) return
-    throw new BackupError({
-      what: `${path} is there already and is not the file of the backup.`,
-      hint: "Move it away, or restore into another data.directory. Nothing was restored."
-    })
-  }
-  const handle = await open(path, "wx", 0o600)
-  try {
-    await writeFile(handle, bytes)
-    await handle.sync()
-  } finally {
-    await handle.close()
-  }
+  const path = join(dataDirectory, name)
+  if (!existsSync(path)) return replaceDataFile(dataDirectory, name, bytes)
+  if (readFileSync(path).equals(bytes)) return
+  throw new BackupError({
+    what: `${path} is there already and is not the file of the backup.`,
+    hint: "Move it away, or restore into another data.directory. Nothing was restored."
+  })
 }
 
 /** Called with the bytes of files that were read so far. */
 export type OnProgress = (bytes: number) => void
 
 /** Checks the first entry before anything is written. */
-type CheckDescription = (description: BackupDescription) => void
+type CheckDescription = (description: BackupDescription) => void | Promise<void>
 
 const copyArchive = async (
   path: string,
@@ -124,7 +118,7 @@ const copyArchive = async (
         entry.name === "tillwire.json" ? await readWhole(entry, maximumBesideBytes) : Buffer.alloc(0),
         path
       )
-      check(description)
+      await check(description)
       continue
     }
     const place = placeOf(entry.name)
@@ -134,12 +128,10 @@ const copyArchive = async (
         hint: "Do not use this file: somebody has made it by hand."
       })
     }
-    const target = destination === undefined
-      ? undefined
-      : join(place.folder === serverFolder ? destination.cluster : destination.beside, place.path)
+    const target = destination === undefined ? undefined : join(destination.cluster, place.path)
     if (place.folder !== serverFolder) {
-      if (target === undefined) await readWhole(entry, maximumBesideBytes)
-      else await restoreBeside(entry, target)
+      if (destination === undefined) await readWhole(entry, maximumBesideBytes)
+      else await restoreBeside(entry, destination.beside, place.path)
     } else if (entry.isFolder || entry.name.endsWith("/")) {
       if (target !== undefined) {
         mkdirSync(target, { recursive: true, mode: 0o700 })
@@ -171,13 +163,42 @@ const copyArchive = async (
   return description
 }
 
-const failureOf = (path: string) => (cause: unknown): BackupError | StoreError => {
+const megabytes = (bytes: number): string => `${Math.ceil(bytes / 1e6).toLocaleString("en")} MB`
+
+/** Room that a server takes beside the files of a backup when it recovers: two files of the log of changes. */
+const recoveryBytes = 32 * 1024 * 1024
+
+/** How much room a restore needs; null: the backup does not say. */
+const roomText = (databaseBytes: number | undefined): string =>
+  databaseBytes === undefined
+    ? "as much as the database had"
+    : `${megabytes(databaseBytes + recoveryBytes)} and what was changed while the backup was made`
+
+const diskFull = (path: string, databaseBytes: number | undefined): BackupError =>
+  new BackupError({
+    what: `${path} was not restored, because the disk is full: it needs ${
+      roomText(databaseBytes)
+    }. Nothing is left of it.`,
+    hint: "Free some space, or set data.directory to another disk, and run it again."
+  })
+
+/** Refuses before anything is written what surely has no room. */
+const checkRoom = async (folder: string, path: string, databaseBytes: number | undefined): Promise<void> => {
+  const { bavail, bsize } = await statfs(folder)
+  const free = bavail * bsize
+  if (databaseBytes === undefined || free >= databaseBytes) return
+  throw new BackupError({
+    what: `${path} was not restored: it needs ${roomText(databaseBytes)}, and ${folder} has ${megabytes(free)} free.`,
+    hint: "Free some space, or set data.directory to another disk. Nothing was changed."
+  })
+}
+
+const failureOf = (path: string, databaseBytes?: () => number | undefined) => (cause: unknown) => {
   if (cause instanceof BackupError || cause instanceof StoreError) return cause
   const { code, message } = cause as NodeJS.ErrnoException
-  return new BackupError({
-    what: `${path} was not read: ${message}.`,
-    hint: code === "ENOSPC" ? "The disk is full: free some space and run it again." : "Nothing was changed."
-  })
+  return code === "ENOSPC" || code === "EDQUOT"
+    ? diskFull(path, databaseBytes?.())
+    : new BackupError({ what: `${path} was not read: ${message}.`, hint: "Nothing was changed." })
 }
 
 const checkForm = (path: string, major: string | undefined): CheckDescription => ({ form, postgres, version }) => {
@@ -259,9 +280,12 @@ export const restoreBackup = (
     yield* requireEmpty(cluster)
     const draft = join(dirname(cluster.directory), `postgres.restore-${process.pid}`)
     const { runAs: owner } = cluster
-    const check: CheckDescription = (description) => {
+    let databaseBytes: number | undefined
+    const check: CheckDescription = async (description) => {
+      databaseBytes = description.database_bytes
       checkForm(path, cluster.binaries.major)(description)
       checkMasterKey(request)(description)
+      await checkRoom(dataDirectory, path, databaseBytes)
     }
     const copy = Effect.tryPromise({
       try: async () => {
@@ -270,7 +294,7 @@ export const restoreBackup = (
         if (owner !== undefined) chownSync(draft, owner.uid, owner.gid)
         return await copyArchive(path, identities, { cluster: draft, beside: dataDirectory, owner }, check, onProgress)
       },
-      catch: failureOf(path)
+      catch: failureOf(path, () => databaseBytes)
     })
     const remove = Effect.sync(() => rmSync(draft, { recursive: true, force: true }))
     const description = yield* Effect.onError(
@@ -285,12 +309,12 @@ export const restoreBackup = (
     yield* Effect.tryPromise({
       try: async () => {
         // First the mark: a database without it would give out addresses that the lost invoices were given.
-        await markRestored(dataDirectory, description.backup_time)
+        markRestored(dataDirectory, description.backup_time)
         await syncPath(draft)
         renameSync(draft, cluster.directory)
         await syncPath(dataDirectory)
       },
-      catch: failureOf(path)
+      catch: failureOf(path, () => databaseBytes)
     })
     return description
   })

@@ -9,6 +9,8 @@ export interface Bench {
   readonly kills: number
   /** How long the `chaos` section goes on, but for the calm at its end. */
   readonly minutes: number
+  /** Invoices in the database that the `backup` section backs up. */
+  readonly rows: number
   readonly seed: number
   /** Histories of each family that the `histories` section tries, and the one family it keeps to. */
   readonly histories: number

@@ -28,7 +28,7 @@ const seconds = 0.3
  * fiftieth of commerce, a tenth on mainnet. Ids begin with the milliseconds of their creation, as those of the service
  * do.
  */
-const copies = (count: number, first: number) => `
+export const copies = (count: number, first: number) => `
   insert into invoices (merchant_id, id, version, environment, status, type, amount, amount_paid, customer_id,
     payer_wallet_address, payer_wallet_network, expires_at, created_at, paid_at, last_payment_at, metadata, policy, details,
     grace_ended, due_at)
@@ -45,7 +45,7 @@ const copies = (count: number, first: number) => `
       when n % 2 = 0 then 'unpaid' else 'expired' end as status) s`
 
 /** The sums of what is there, as the commits would have left them. */
-const sums = `
+export const sums = `
   insert into rollups select merchant_id, environment, 'invoices.states', w, case w when 0 then 0 else created_at - created_at % w end,
     type || ':' || status || ':' || coalesce(payer_wallet_network, ''), count(*), sum(amount), sum(amount_paid)
   from invoices, unnest(array[0, 900, 21600]) w group by 1, 2, 4, 5, 6 order by 4, 5, 6

@@ -1,11 +1,12 @@
 /**
- * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--seed n] [--histories n] [--family name]
+ * `npm run bench [-- name…] [--rounds n] [--kills n] [--minutes n] [--rows n] [--seed n] [--histories n] [--family name]
  * [--before path] [--json file]`: every figure with its goal, both sides measured in the same run. `--before` is another
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
  * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sinks, sockets, start, tokens,
- * traces, signin, quotes, page, commerce, crash, delivery, failover, chaos, flood, histories; none means all.
+ * traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood,
+ * histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -13,6 +14,7 @@ import { writeFileSync } from "node:fs"
 import { cpus, loadavg } from "node:os"
 import { resolve } from "node:path"
 import { parseArgs } from "node:util"
+import { backups } from "./backup.ts"
 import type { Bench } from "./Bench.ts"
 import { calls } from "./calls.ts"
 import { chaos } from "./chaos.ts"
@@ -78,6 +80,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   quotes,
   page,
   commerce,
+  backup: backups,
   crash,
   delivery,
   failover,
@@ -92,6 +95,7 @@ const { positionals, values } = parseArgs({
     rounds: { type: "string", default: "5" },
     kills: { type: "string", default: "50" },
     minutes: { type: "string", default: "10" },
+    rows: { type: "string", default: "1000000" },
     seed: { type: "string", default: String(randomInt(2 ** 31)) },
     histories: { type: "string", default: "300" },
     family: { type: "string" },
@@ -118,6 +122,7 @@ const main = Effect.gen(function*() {
     rounds: Number(values.rounds),
     kills: Number(values.kills),
     minutes: Number(values.minutes),
+    rows: Number(values.rows),
     seed: Number(values.seed),
     histories: Number(values.histories),
     family: values.family,

@@ -5,7 +5,6 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
@@ -13,46 +12,8 @@ import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { seededRandom } from "../support/Crash.ts"
 import { testSeed } from "../support/Seed.ts"
-import { commandLine, configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-
-const network = "base"
-
-/** A command of the service: its exit code and what it printed. */
-const run = (words: ReadonlyArray<string>, cwd: string) =>
-  Effect.callback<{ readonly code: number | null; readonly text: string }>((resume) => {
-    const child = spawn(process.execPath, [commandLine(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
-    let text = ""
-    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => text += String(part))
-    child.once("close", (code) => resume(Effect.succeed({ code, text })))
-    return Effect.sync(() => child.kill("SIGKILL"))
-  })
-
-const succeed = (words: ReadonlyArray<string>, cwd: string) =>
-  Effect.map(run(words, cwd), ({ code, text }) => {
-    assert.strictEqual(code, 0, text)
-    return text
-  })
-
-/** A folder with a config of an embedded database, and a key for backups. */
-const makeSite = Effect.fnUntraced(function*(receiver: string) {
-  const folder = yield* temporaryDirectory
-  const config = {
-    ...configOf({
-      database: "",
-      chains: [{ use: "simulated", options: { networks: [network] } }],
-      receivers: [receiver],
-      webhooks: { retryBaseSeconds: 0.1, retryFactor: 2 }
-    }),
-    store: { use: "embedded" },
-    data: { directory: join(folder, "data") }
-  }
-  const file = join(folder, "config.json")
-  writeFileSync(file, JSON.stringify(config))
-  const identity = join(folder, "key")
-  writeFileSync(identity, yield* succeed(["backup", "key"], folder))
-  const recipient = /age1\w+/.exec(readFileSync(identity, "utf8"))![0]
-  return { folder, file, identity, recipient, config }
-})
+import { makeSite, network, run, succeed } from "../support/BackupSite.ts"
+import { type Service, startService, until } from "../support/Service.ts"
 
 const createInvoice = Effect.fnUntraced(function*(service: Service, key: string) {
   const { json } = yield* service.call("/api/v1/invoices", {

@@ -2,8 +2,10 @@
 import { generateX25519Identity, identityToRecipient } from "age-encryption"
 import { Console, Effect, Path } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
+import { constants, setPriority } from "node:os"
 import { takeBackup } from "../../../runtime/backup/Backup.ts"
 import { verifyBackup } from "../../../runtime/backup/Restore.ts"
+import { rateLimits } from "../../../runtime/store/embedded/BaseBackup.ts"
 import {
   backupText,
   identityFlag,
@@ -53,15 +55,38 @@ const recipientsOf = Effect.fnUntraced(function*(given: ReadonlyArray<string>) {
     : wrongUse(`"${wrong}" is no recipient`, "It begins with age1.")
 })
 
+/** Compressing and encrypting take a processor, which is the service's whenever it wants it. */
+const yieldProcessor = Effect.sync(() => {
+  try {
+    setPriority(constants.priority.PRIORITY_LOW)
+  } catch {
+    // A system that does not let a process lower itself: `--rate` still holds.
+  }
+})
+
 const create = Command.make("create", {
   to: Flag.String("to").pipe(Flag.withMetavar("file"), Flag.withDescription("The file to write; it must not be there")),
   recipients: Flag.String("recipient").pipe(
     Flag.withDescription("Who can read it, age1…; more of them by more of these. Else TILLWIRE_BACKUP_RECIPIENT"),
     Flag.atLeast(0)
+  ),
+  rate: Flag.Int("rate").pipe(
+    Flag.withMetavar("MB/s"),
+    Flag.withDescription(
+      `Megabytes a second that are read, ${rateLimits.atLeast} to ${rateLimits.atMost}: the service needs the rest`
+    ),
+    Flag.withDefault(rateLimits.default)
   )
-}, ({ recipients: given, to }) =>
+}, ({ rate, recipients: given, to }) =>
   Effect.gen(function*() {
     const recipients = yield* recipientsOf(given)
+    if (rate < rateLimits.atLeast || rate > rateLimits.atMost) {
+      return yield* wrongUse(
+        `--rate ${rate} cannot be used`,
+        `It is in megabytes a second, ${rateLimits.atLeast} to ${rateLimits.atMost}.`
+      )
+    }
+    yield* yieldProcessor
     const { config } = yield* loadConfig
     if (config.store.use !== "embedded") {
       return yield* commandFailed(
@@ -73,7 +98,7 @@ const create = Command.make("create", {
     const path = yield* Path.Path
     const dataDirectory = path.resolve(config.settings.data.directory)
     const { bytes, description, fileBytes } = yield* withProgress("read", (onProgress) =>
-      takeBackup({ dataDirectory, target: to, recipients, onProgress }))
+      takeBackup({ dataDirectory, target: to, recipients, rate, onProgress }))
     yield* answer({ object: "backup", file: to, bytes, file_bytes: fileBytes, ...description }, () =>
       `${to}: ${(fileBytes / 1e6).toFixed(1)} MB of ${(bytes / 1e6).toFixed(1)} MB, ${backupText(description)}`)
   })).pipe(Command.withDescription("Write the embedded database to a file"))

@@ -50,7 +50,7 @@ const declare = Command.make("declare", {
     const { dataDirectory } = yield* readDirectory
     const fs = yield* FileSystem.FileSystem
     yield* fs.makeDirectory(dataDirectory, { recursive: true, mode: 0o700 })
-    yield* Effect.tryPromise({
+    yield* Effect.try({
       try: () => markRestored(dataDirectory, backupTime),
       catch: (cause) =>
         new BackupError({

@@ -4,12 +4,15 @@
  * checks the checksum of every page, and sends the log of changes that belongs to it.
  * Source: PostgreSQL documentation, "Streaming Replication Protocol" and "Message Formats".
  */
+import { randomUUID } from "node:crypto"
 import { connect, type Socket } from "node:net"
 import { StoreError } from "../StoreError.ts"
 import { backupRole } from "./Cluster.ts"
 
-/** A piece of what the server sends, in this order: one archive, its bytes, the manifest, its bytes. */
+/** A piece of what the server sends, in this order: the size, one archive, its bytes, the manifest, its bytes. */
 export type BaseBackupPart =
+  /** About how many bytes the archive will have, without the log of changes. */
+  | { readonly _tag: "Size"; readonly bytes: number }
   | { readonly _tag: "Archive"; readonly name: string }
   | { readonly _tag: "Manifest" }
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array }
@@ -25,8 +28,21 @@ const maximumMessageBytes = 16 * 1024 * 1024
 /** Silence after which the server counts as gone. Its first answer waits for a checkpoint. */
 const silenceMillis = 5 * 60_000
 
-const command = "BASE_BACKUP (LABEL 'tillwire', PROGRESS true, CHECKPOINT 'fast', WAL true, WAIT true, "
-  + "MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')"
+/** Megabytes a second that a backup reads, which PostgreSQL itself keeps to (`MAX_RATE`, in KiB). */
+export const rateLimits = { atLeast: 1, atMost: 1_000, default: 20 } as const
+
+const kibibytesPerMegabyte = 1_000_000 / 1_024
+
+const commandOf = (rate: number): string =>
+  "BASE_BACKUP (LABEL 'tillwire', PROGRESS true, CHECKPOINT 'fast', WAL true, WAIT true, "
+  + `MAX_RATE ${Math.round(rate * kibibytesPerMegabyte)}, MANIFEST 'yes', MANIFEST_CHECKSUMS 'SHA256')`
+
+/**
+ * Keeps the log of changes from here on until the connection ends: the server would remove what a long backup still
+ * needs of it, and fail it at its end. Source: PostgreSQL documentation, pg_basebackup, `--wal-method=fetch`.
+ */
+const keepLogCommand = (): string =>
+  `CREATE_REPLICATION_SLOT tillwire_backup_${randomUUID().replaceAll("-", "")} TEMPORARY PHYSICAL RESERVE_WAL`
 
 interface Message {
   readonly type: string
@@ -95,6 +111,23 @@ async function* messagesOf(socket: Socket): AsyncGenerator<Message> {
 
 const textAt = (body: Buffer, from: number): string => body.toString("utf8", from, body.indexOf(0, from))
 
+/** Columns of a row as text; null where a column is. */
+const columnsOf = (body: Buffer): ReadonlyArray<string | null> => {
+  const columns: Array<string | null> = []
+  let at = 2
+  for (let count = body.readInt16BE(0); count > 0; count--) {
+    const length = body.readInt32BE(at)
+    at += 4
+    columns.push(length < 0 ? null : body.toString("utf8", at, at + length))
+    at += Math.max(0, length)
+  }
+  return columns
+}
+
+/** The second of the server's results lists tablespaces: their ids, places and sizes in KiB. */
+const sizeResult = 2
+const sizeColumn = 2
+
 /** What a piece of copied data is, by its first byte. */
 const partOf = (body: Buffer): BaseBackupPart => {
   const kind = String.fromCharCode(body[0] ?? 0)
@@ -105,16 +138,18 @@ const partOf = (body: Buffer): BaseBackupPart => {
 }
 
 /**
- * Everything that the server at a socket's directory sends, whole or with a {@link StoreError} thrown. Whoever reads
- * slowly slows the server down, and nothing is kept in memory. Ending the iteration ends the backup.
+ * Everything that the server at a socket's directory sends at `rate` megabytes a second, whole or with a
+ * {@link StoreError} thrown. Whoever reads slowly slows the server down, and nothing is kept in memory. Ending the
+ * iteration ends the backup.
  */
-export async function* baseBackup(socketDirectory: string): AsyncGenerator<BaseBackupPart> {
+export async function* baseBackup(socketDirectory: string, rate: number): AsyncGenerator<BaseBackupPart> {
   const socket = connect(`${socketDirectory}/.s.PGSQL.5432`)
   socket.setTimeout(silenceMillis, () => socket.destroy(connectionEnded()))
   let isComplete = false
   try {
     socket.write(startupMessage())
-    let isAsked = false
+    const commands = [keepLogCommand(), commandOf(rate)]
+    let results = 0
     for await (const { body, type } of messagesOf(socket)) {
       if (type === "E") throw errorOf(body)
       if (type === "R" && body.readInt32BE(0) !== 0) {
@@ -123,15 +158,20 @@ export async function* baseBackup(socketDirectory: string): AsyncGenerator<BaseB
           hint: "Run the backup as the account that runs the service, or as root."
         })
       }
+      if (type === "T") results++
+      if (type === "D" && commands.length === 0 && results === sizeResult) {
+        yield { _tag: "Size", bytes: Number(columnsOf(body)[sizeColumn] ?? 0) * 1_024 }
+      }
       if (type === "d") yield partOf(body)
       if (type !== "Z") continue
-      // The server is ready: at first for the command, and once more when all of it was sent.
-      if (isAsked) {
+      // The server is ready: for the next command, and once more when all of the last one was sent.
+      const next = commands.shift()
+      if (next === undefined) {
         isComplete = true
         break
       }
-      isAsked = true
-      socket.write(queryMessage(command))
+      results = 0
+      socket.write(queryMessage(next))
     }
     if (!isComplete) throw connectionEnded()
   } finally {

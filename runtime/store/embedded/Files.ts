@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { closeSync, constants, existsSync, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync } from "node:fs"
-import { readSync, renameSync, rmSync, writeSync } from "node:fs"
+import { readSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { reasonOf, StoreError } from "../StoreError.ts"
 
@@ -85,15 +85,21 @@ export const readSmallFile = (path: string): string | undefined => {
 /** Opens a log for writing at its end; made for this user alone where there is none. Throws for a link. */
 export const openToAppend = (path: string): number => openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW, 0o600)
 
+/** An account of the system. */
+interface Owner {
+  readonly uid: number
+  readonly gid: number
+}
+
 /**
- * Writes a file into a directory, completely or not at all, in place of what has its name: a link is replaced, never
- * followed. It belongs to `owner`, else to this user, and nobody else may read it.
+ * Writes a file into a directory, completely and on disk or not at all, in place of what has its name: a link is
+ * replaced, never followed. It belongs to `owner`, else to this user, and nobody else may read it.
  */
 export const replaceFile = (
   directory: string,
   name: string,
-  text: string,
-  owner: { readonly uid: number; readonly gid: number } | undefined
+  content: string | Uint8Array,
+  owner: Owner | undefined
 ): void => {
   const directoryDescriptor = openDirectory(directory, [owner?.uid ?? process.getuid?.()])
   try {
@@ -101,11 +107,13 @@ export const replaceFile = (
     const draft = join(at, `${name}.new-${randomUUID()}`)
     const descriptor = openSync(draft, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0o600)
     try {
-      writeSync(descriptor, text)
+      // A single write may end short of the whole where the disk fills up.
+      writeFileSync(descriptor, content)
       fchmodSync(descriptor, 0o600)
       if (owner !== undefined) fchownSync(descriptor, owner.uid, owner.gid)
       fsyncSync(descriptor)
       renameSync(draft, join(at, name))
+      fsyncSync(directoryDescriptor)
     } catch (cause) {
       rmSync(draft, { force: true })
       throw cause
@@ -115,4 +123,14 @@ export const replaceFile = (
   } finally {
     closeSync(directoryDescriptor)
   }
+}
+
+/**
+ * Writes a file of the data directory by {@link replaceFile}. Under root it belongs to the directory's account, which
+ * the service runs as: a file of root's would be closed to it.
+ */
+export const replaceDataFile = (dataDirectory: string, name: string, content: string | Uint8Array): void => {
+  const directory = realpathSync(dataDirectory)
+  const { gid, uid } = statSync(directory)
+  replaceFile(directory, name, content, process.getuid?.() === 0 ? { uid, gid } : undefined)
 }

@@ -1,0 +1,48 @@
+/** A deployment on the embedded database, and the commands that back it up, as an operator runs them. */
+import { assert } from "@effect/vitest"
+import { Effect } from "effect"
+import { spawn } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+import { commandLine, configOf, temporaryDirectory } from "./Service.ts"
+
+/** The network that its invoices are paid on. */
+export const network = "base"
+
+/** A command of the service: its exit code and what it printed. */
+export const run = (words: ReadonlyArray<string>, cwd: string) =>
+  Effect.callback<{ readonly code: number | null; readonly text: string }>((resume) => {
+    const child = spawn(process.execPath, [commandLine(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    let text = ""
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => text += String(part))
+    child.once("close", (code) => resume(Effect.succeed({ code, text })))
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+/** The same, which must succeed. */
+export const succeed = (words: ReadonlyArray<string>, cwd: string) =>
+  Effect.map(run(words, cwd), ({ code, text }) => {
+    assert.strictEqual(code, 0, text)
+    return text
+  })
+
+/** A folder with a config of an embedded database, and a key for backups. */
+export const makeSite = Effect.fnUntraced(function*(receiver: string) {
+  const folder = yield* temporaryDirectory
+  const config = {
+    ...configOf({
+      database: "",
+      chains: [{ use: "simulated", options: { networks: [network] } }],
+      receivers: [receiver],
+      webhooks: { retryBaseSeconds: 0.1, retryFactor: 2 }
+    }),
+    store: { use: "embedded" },
+    data: { directory: join(folder, "data") }
+  }
+  const file = join(folder, "config.json")
+  writeFileSync(file, JSON.stringify(config))
+  const identity = join(folder, "key")
+  writeFileSync(identity, yield* succeed(["backup", "key"], folder))
+  const recipient = /age1\w+/.exec(readFileSync(identity, "utf8"))![0]
+  return { folder, file, identity, recipient, config }
+})
