@@ -1,5 +1,5 @@
 /**
- * Webhooks of two instances: the real commit log, bus and deliverer, with receivers that answer, refuse and say nothing.
+ * Webhooks of two instances: the real commit log, bus and deliverer. Receivers answer, refuse or say nothing.
  * One endpoint wants its events in order.
  */
 import { Context, Effect, Layer } from "effect"
