@@ -11,8 +11,8 @@ export const monotonicMillis: Effect.Effect<number> = Effect.map(
 )
 
 /**
- * The clock of the machine: for limits on a real database, which are in real time whatever clock the rest of the service
- * runs under.
+ * The clock of the machine: for limits on a real database, which are in real time whatever clock the rest of the
+ * service runs under.
  */
 export const MachineClock: Context.Reference<Clock.Clock> = Context.Reference<Clock.Clock>(
   "tillwire/runtime/MachineClock",

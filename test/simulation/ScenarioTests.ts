@@ -3,7 +3,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { inject } from "vitest"
 import { withDatabase } from "./Databases.ts"
 import { nameOf } from "./Faults.ts"
-import { openStage, type Outcome, planOf, type PlantedBug, run, type Scenario, type Stage } from "./Simulation.ts"
+import type { PlantedBug } from "./PlantedBug.ts"
+import { openStage, type Outcome, planOf, run, type Scenario, type Stage } from "./Simulation.ts"
 
 /** Seeds within which a planted bug must be found. */
 const seedsForPlants = 200

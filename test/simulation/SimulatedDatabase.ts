@@ -12,7 +12,7 @@ import * as Reactivity from "effect/reactivity/Reactivity"
 import { SqlClient, SqlError } from "effect/sql"
 import type * as SqlConnection from "effect/sql/SqlConnection"
 import { sessionSettings } from "../../runtime/store/Sessions.ts"
-import type { PlantedBug } from "./Simulation.ts"
+import type { PlantedBug } from "./PlantedBug.ts"
 import { epochMillis, type Instance, type World } from "./World.ts"
 
 export interface DatabaseAddress {

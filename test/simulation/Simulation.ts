@@ -1,5 +1,6 @@
 /** Runs of a scenario: one seed, many of them, the same one again, and the smallest one that still fails. */
 import { type Fault, type FaultBudget, faultsOf } from "./Faults.ts"
+import type { PlantedBug } from "./PlantedBug.ts"
 import { type DatabaseAddress, SimulatedDatabase } from "./SimulatedDatabase.ts"
 import { type Plan, StandstillError, World } from "./World.ts"
 
@@ -7,19 +8,6 @@ import { type Plan, StandstillError, World } from "./World.ts"
 export interface Violation {
   readonly promise: string
   readonly seen: string
-}
-
-/** A bug that a scenario can be run with, to see that it is found. Nothing of the service knows of it. */
-export interface PlantedBug {
-  readonly name: string
-  /** The promise that it breaks. */
-  readonly promise: string
-  /** What it makes of the text of a statement. */
-  readonly statement?: (statement: string) => string
-  /** What it makes of a function in the database. */
-  readonly function?: { readonly name: string; readonly from: string; readonly to: string }
-  /** A seed that finds it; where the code has changed since, others are searched. */
-  readonly seed: number
 }
 
 /** Instances, those who use them, and the promises that must hold afterwards. */

@@ -1,5 +1,5 @@
 /**
- * Webhooks of two instances: the real commit log, bus and deliverer, with receivers that answer, refuse and say nothing.
+ * Webhooks of two instances: the real commit log, bus and deliverer. Receivers answer, refuse or say nothing.
  * One endpoint wants its events in order.
  */
 import { Context, Effect, Layer } from "effect"
@@ -33,7 +33,7 @@ const instances = 2
 const events = 8
 const endpointIds = ["we_plain", "we_second", "we_ordered"]
 /** Until all has ended: retries, a pause of a breaker, and leases that run out take 100 s. */
-const patienceMillis = 600_000
+const patienceMillis = 300_000
 
 const settings: Settings["Service"] = {
   environments: ["devnet"],

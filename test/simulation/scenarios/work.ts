@@ -235,13 +235,13 @@ export const backgroundWork: Scenario = {
   plants: [
     {
       name: "fences are not compared",
-      seed: 7,
+      seed: 13,
       promise: promises.fence,
       statement: (text) => text.replaceAll("where l.token = f.token order by", "order by")
     },
     {
       name: "a lease is waited for by the database's clock alone",
-      seed: 14,
+      seed: 91,
       promise: promises.progress,
       statement: (text) => text.replaceAll(/or l\.token = (\$\d+)::bigint/g, "or false and l.token = $1::bigint")
     },
