@@ -139,7 +139,7 @@ const undiciItself: Plugin = {
 const firstNames = ["./memory.cjs", "./cache.cjs"]
 
 /**
- * What is loaded before the service stays files, in the place where `copyAssets` puts them. Left to the bundler, their
+ * What is loaded before the service stays files, in the place where `copyAssets` puts them. Left to the bundler, the
  * paths would be counted from the folder that all sources share, which is another one where `node_modules` is a link.
  */
 const firstFiles: Plugin = {
@@ -149,8 +149,8 @@ const firstFiles: Plugin = {
 }
 
 /**
- * Two files of `effect` hold whole web pages as texts, 5 MB, which are shown to people and to nobody else. They are kept
- * compressed, each text in a file; Scalar's where `modules/docs/repo.ts` reads it.
+ * Two files of `effect` hold whole web pages as texts, 5 MB, which only people see. They are kept compressed, each text
+ * in a file; Scalar's where `modules/docs/repo.ts` reads it.
  */
 const pageTexts: Readonly<Record<string, string>> = {
   "httpApiScalar.javascript": "modules/docs/scalar.js.gz",
@@ -160,22 +160,24 @@ const pageTexts: Readonly<Record<string, string>> = {
 
 const compressedPages: Plugin = {
   name: "compressed-pages",
-  async load(id) {
+  load(id) {
     const name = /\/http-api\/internal\/(httpApiS(?:calar|wagger))\.js$/.exec(id)?.[1]
     if (name === undefined) return undefined
-    const texts: Readonly<Record<string, string>> = await import(id)
-    const exports = Object.entries(texts).map(([exported, text]) => {
-      const fileName = pageTexts[`${name}.${exported}`]
-      if (fileName === undefined) throw new Error(`The build has no place for ${exported} of ${name}`)
-      this.emitFile({ type: "asset", fileName, source: gzipSync(text, { level: 9 }) })
-      return `export const ${exported} = textIn("${fileName}")`
+    return import(id).then((texts: Readonly<Record<string, string>>) => {
+      const exports = Object.entries(texts).map(([exported, text]) => {
+        const fileName = pageTexts[`${name}.${exported}`]
+        if (fileName === undefined) throw new Error(`The build has no place for ${exported} of ${name}`)
+        this.emitFile({ type: "asset", fileName, source: gzipSync(text, { level: 9 }) })
+        return `export const ${exported} = textIn("${fileName}")`
+      })
+      return [
+        `import { readFileSync } from "node:fs"`,
+        `import { gunzipSync } from "node:zlib"`,
+        `const fileAt = (name) => new URL(import.meta.resolve("#service/" + name))`,
+        `const textIn = (name) => gunzipSync(readFileSync(fileAt(name))).toString()`,
+        ...exports
+      ].join("\n")
     })
-    return [
-      `import { readFileSync } from "node:fs"`,
-      `import { gunzipSync } from "node:zlib"`,
-      `const textIn = (file) => gunzipSync(readFileSync(new URL(import.meta.resolve("#service/" + file)))).toString()`,
-      ...exports
-    ].join("\n")
   }
 }
 
@@ -218,8 +220,8 @@ const sharedInput = {
 }
 
 /**
- * Files that the service reads, not imports: everything in its folders that is neither source nor about the source. Each
- * deployment makes an OpenAPI document of its own; the one in the tree is for readers of the repository.
+ * Files that the service reads, not imports: everything in its folders that is neither source nor about the source.
+ * Each deployment makes an OpenAPI document of its own; the one in the tree is for readers of the repository.
  */
 const isAsset = (file: string): boolean => !/\.(?:ts|cjs)$|README\.md$|tsconfig\.json$|openapi\.json$/.test(file)
 

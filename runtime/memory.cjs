@@ -8,9 +8,8 @@
 "use strict"
 
 /**
- * Megabytes. Young objects get a small part, because most of them are garbage within one call: with V8's own 16 the
- * process holds three times as much of it. The old part begins as large as the service is after its start, so that the
- * start does not collect again and again.
+ * Megabytes. Young objects get a small part, because most of them are garbage within one call, and what the part may
+ * hold the process keeps. The old part begins about as large as the service is after its start.
  */
 var options = ["--max-semi-space-size=4", "--initial-old-space-size=48"]
 

@@ -54,17 +54,24 @@ buildSync({
   external: ["effect", "effect/*"]
 })
 
-/** The service's bundle has the same in `runtime/build.ts`: of the file that names all of undici nothing would be left. */
-const undiciItself: Plugin = {
-  name: "undici-itself",
-  setup: ({ onResolve, resolve }) => {
-    onResolve({ filter: /^\.\/Undici\.js$/ }, ({ kind, resolveDir }) => resolve("undici", { kind, resolveDir }))
+/**
+ * `@effect/platform-node` loads undici by a file that names all its exports with `export *`. What a CommonJS package
+ * exports is only seen at run time, so they are named here one by one.
+ */
+const undiciByName: Plugin = {
+  name: "undici-by-name",
+  setup: ({ onLoad }) => {
+    const names = Object.keys(createRequire(import.meta.url)("undici")).filter((name) => /^[A-Za-z]\w*$/.test(name))
+    onLoad({ filter: /\/platform-node\/dist\/Undici\.js$/ }, ({ path }) => ({
+      contents: `import undici from "undici"\nexport const { ${names.join(", ")} } = undici\nexport default undici`,
+      resolveDir: dirname(path)
+    }))
   }
 }
 
 await build({
   ...options,
-  plugins: [undiciItself],
+  plugins: [undiciByName],
   platform: "node",
   target: "es2024",
   entryPoints: [
