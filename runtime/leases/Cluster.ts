@@ -135,40 +135,20 @@ const engine = (options: ClusterOptions) => {
   )
 }
 
-/**
- * Refuses a connection on which locks would not stay with this instance: one through a pooler that changes sessions
- * between transactions, and one whose session does not carry the instance's name.
- */
-const checkSessions = ({ instanceId }: ClusterOptions) =>
-  Effect.scoped(Effect.gen(function*() {
+/** Refuses sessions that do not carry the instance's name. That each connection keeps its own is the store's check. */
+const checkSessionName = ({ instanceId }: ClusterOptions) =>
+  Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    const first = yield* sql.reserve
-    const second = yield* sql.reserve
-    const ask = (connection: typeof first, text: string) =>
-      Effect.map(connection.executeValues(text, []), (rows) => rows[0]?.[0])
-    const pid = "SELECT pg_backend_pid()"
-    const before = yield* ask(first, pid)
-    yield* second.executeValues("BEGIN", [])
-    yield* ask(second, pid)
-    const after = yield* ask(first, pid)
-    yield* second.executeValues("ROLLBACK", [])
-    if (before !== after) {
-      return yield* new StoreError({
-        what: "The connection changes its session between transactions: a pooler in transaction mode is in between.",
-        hint: "A cluster needs locks that stay: give store.options.url the server itself, or a pooler in session mode."
-      })
-    }
-    const name = yield* ask(first, "SELECT current_setting('application_name')")
-    if (name !== sessionNameOf(instanceId)) {
-      return yield* new StoreError({
-        what: `The sessions of this instance are named "${String(name)}" and not "${sessionNameOf(instanceId)}".`,
-        hint: "Instances of a cluster know each other by it: let the pooler in between pass application_name on."
-      })
-    }
-  })).pipe(Effect.catchTag("SqlError", (cause) =>
+    const [row] = yield* sql<{ name: string }>`SELECT current_setting('application_name') AS name`
+    if (row?.name === sessionNameOf(instanceId)) return
+    return yield* new StoreError({
+      what: `The sessions of this instance are named "${row?.name}" and not "${sessionNameOf(instanceId)}".`,
+      hint: "Instances of a cluster know each other by it: let the pooler in between pass application_name on."
+    })
+  }).pipe(Effect.catchTag("SqlError", (cause) =>
     Effect.fail(
       new StoreError({
-        what: "The sessions of a cluster could not be checked.",
+        what: "The name of a cluster's sessions could not be read.",
         hint: "See what PostgreSQL said; store.options.maxConnections must be 4 or more.",
         cause
       })
@@ -359,5 +339,5 @@ const make = (options: ClusterOptions) =>
 export const layer = (options: ClusterOptions): Layer.Layer<Leases, StoreError, SqlClient.SqlClient> =>
   Layer.effect(Leases, make(options)).pipe(
     Layer.provide(engine(options)),
-    Layer.provide(Layer.effectDiscard(checkSessions(options)))
+    Layer.provide(Layer.effectDiscard(checkSessionName(options)))
   )
