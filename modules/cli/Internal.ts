@@ -101,15 +101,14 @@ export const valueOf = (name: string, status: number, text: string): Result.Resu
 /** One call of the internal port by its name: for what has no command of its own. */
 export const callByName = (name: string, payload: unknown) =>
   atInternalPort(({ token, url }) =>
-    Effect.tryPromise(async (signal) => {
-      const response = await fetch(new URL(rpcPath, url), {
+    Effect.tryPromise((signal) =>
+      fetch(new URL(rpcPath, url), {
         method: "POST",
         headers: { "authorization": `Bearer ${Redacted.value(token)}`, "content-type": "application/ndjson" },
         body: `${JSON.stringify({ _tag: "Request", id: "1", tag: name, payload, headers: [] })}\n`,
         signal: AbortSignal.any([signal, AbortSignal.timeout(callTimeoutMillis)])
-      })
-      return { status: response.status, text: await response.text() }
-    }).pipe(Effect.flatMap(({ status, text }) => Effect.fromResult(valueOf(name, status, text))))
+      }).then((response) => response.text().then((text) => ({ status: response.status, text })))
+    ).pipe(Effect.flatMap(({ status, text }) => Effect.fromResult(valueOf(name, status, text))))
   )
 
 export type InternalProtocol = RpcClient.Protocol

@@ -178,8 +178,8 @@ export const locationOf = (url: Redacted.Redacted<string>): string => {
 }
 
 /**
- * A pool on the server behind `url`, checked once: version, encoding, that it takes writes, and its sessions. Sessions are
- * named `applicationName`, by default `tillwire`.
+ * A pool on the server behind `url`, checked once: version, encoding, that it takes writes, and its sessions. Sessions
+ * are named `applicationName`, by default `tillwire`.
  */
 export const layer = (
   options: PostgresOptions,

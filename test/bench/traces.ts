@@ -86,7 +86,7 @@ const measureRound = (
         return Effect.map(drive(pid, load), (result) => [name, result] as const)
       }))
       if (Exit.isSuccess(driven)) turns.push(Object.fromEntries(driven.value) as Turn)
-      else if (++lost > maximumLostTurns) yield* Effect.failCause(driven.cause)
+      else if (++lost > maximumLostTurns) return yield* Effect.failCause(driven.cause)
     }
     return turns
   }))

@@ -55,14 +55,11 @@ const recipientsOf = Effect.fnUntraced(function*(given: ReadonlyArray<string>) {
     : wrongUse(`"${wrong}" is no recipient`, "It begins with age1.")
 })
 
-/** Compressing and encrypting take a processor, which is the service's whenever it wants it. */
-const yieldProcessor = Effect.sync(() => {
-  try {
-    setPriority(constants.priority.PRIORITY_LOW)
-  } catch {
-    // A system that does not let a process lower itself: `--rate` still holds.
-  }
-})
+/**
+ * Compressing and encrypting take a processor, which is the service's whenever it wants it. A system may not let a process
+ * lower its own priority: then `--rate` alone holds it back.
+ */
+const lowerPriority = Effect.ignore(Effect.try(() => setPriority(constants.priority.PRIORITY_LOW)))
 
 const create = Command.make("create", {
   to: Flag.String("to").pipe(Flag.withMetavar("file"), Flag.withDescription("The file to write; it must not be there")),
@@ -86,7 +83,7 @@ const create = Command.make("create", {
         `It is in megabytes a second, ${rateLimits.atLeast} to ${rateLimits.atMost}.`
       )
     }
-    yield* yieldProcessor
+    yield* lowerPriority
     const { config } = yield* loadConfig
     if (config.store.use !== "embedded") {
       return yield* commandFailed(

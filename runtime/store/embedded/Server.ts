@@ -94,8 +94,9 @@ export const isServerOf = (commandLine: string, directory: string): boolean => {
 
 /**
  * Whether `pid` is the server of this cluster. Process ids are used again, in containers at once, so where /proc can
- * tell, the process must also stand in the cluster's directory, as every postmaster does. Where it stands is told to its
- * own account and to those who may trace it, which root of a container may not; its arguments are told to everybody.
+ * tell, the process must also stand in the cluster's directory, as every postmaster does. Where it stands is told to
+ * its own account and to those who may trace it, which root of a container may not; its arguments are told to
+ * everybody.
  */
 const isServer = (cluster: Cluster, pid: number): boolean => {
   if (!hasProc) return isAlive(pid)
