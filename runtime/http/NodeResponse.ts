@@ -14,9 +14,9 @@ const maximumDiscardedBytes = 262_144
 
 /**
  * What is still read and dropped on a connection that closes. A client or proxy that sends its whole body before it
- * looks for an answer would be stopped by a full buffer, and a connection that is cut with bytes unread loses the answer
- * on its way: a proxy then says 502. It ends when nothing came for {@link closeGraceMillis}, or at the first of the two
- * bounds.
+ * looks for an answer would be stopped by a full buffer, and a connection that is cut with bytes unread loses the
+ * answer on its way: a proxy then says 502. It ends when nothing came for {@link closeGraceMillis}, or at the first of
+ * the two bounds.
  */
 const closeGraceMillis = 2_000
 const maximumCloseMillis = 5_000

@@ -56,8 +56,8 @@ const recipientsOf = Effect.fnUntraced(function*(given: ReadonlyArray<string>) {
 })
 
 /**
- * Compressing and encrypting take a processor, which is the service's whenever it wants it. A system may not let a process
- * lower its own priority: then `--rate` alone holds it back.
+ * Compressing and encrypting take a processor, which is the service's whenever it wants it. A system may not let a
+ * process lower its own priority: then `--rate` alone holds it back.
  */
 const lowerPriority = Effect.ignore(Effect.try(() => setPriority(constants.priority.PRIORITY_LOW)))
 
