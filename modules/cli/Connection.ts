@@ -10,7 +10,7 @@ import { demoKeysFile } from "../../runtime/Settings.ts"
 import { type Client, createClient, TillwireError } from "../clients/fetch.ts"
 import { environment } from "./Environment.ts"
 import { CommandFailed, commandFailed, type FailureKind, wrongUse } from "./Failure.ts"
-import { configFileOf, ConfigFlag } from "./Flags.ts"
+import { configFile } from "./Flags.ts"
 
 /** Milliseconds that a call may take with all its tries: people wait for it. */
 const callTimeoutMillis = 20_000
@@ -42,7 +42,7 @@ export const localUrl = (host: unknown, port: unknown, defaultPort: number): str
 export const places = Effect.gen(function*() {
   const variables = yield* environment
   const path = yield* Path.Path
-  const file = configFileOf(yield* ConfigFlag, variables)
+  const file = yield* configFile
   const settings = yield* readSettingsText({ file, environment: variables })
   const directory = textAt(settings, "data", "directory")
   return {

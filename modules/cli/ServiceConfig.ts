@@ -3,12 +3,12 @@ import { Effect, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { load } from "../../runtime/Config.ts"
 import { environment } from "./Environment.ts"
-import { configFileOf, ConfigFlag } from "./Flags.ts"
+import { configFile } from "./Flags.ts"
 
 /** The whole config, with the plugins that it names, and the name of its file. */
 export const loadConfig = Effect.gen(function*() {
   const variables = yield* environment
-  const file = configFileOf(yield* ConfigFlag, variables)
+  const file = yield* configFile
   return { file, config: yield* load({ file, environment: variables }) }
 })
 

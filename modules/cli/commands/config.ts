@@ -8,12 +8,12 @@ import type { JsonValue, KeyPath } from "../../../runtime/config/Source.ts"
 import { checkConfig } from "../ConfigCheck.ts"
 import { environment } from "../Environment.ts"
 import { wrongUse } from "../Failure.ts"
-import { configFileOf, ConfigFlag } from "../Flags.ts"
+import { configFile } from "../Flags.ts"
 import { answer, facts, say } from "../Output.ts"
 
 const readText = Effect.gen(function*() {
   const variables = yield* environment
-  const file = configFileOf(yield* ConfigFlag, variables)
+  const file = yield* configFile
   return { file, text: yield* readConfigText({ file, environment: variables }) }
 })
 
@@ -24,7 +24,7 @@ const check = Command.make("check", {
   )
 }, ({ connect }) =>
   Effect.gen(function*() {
-    const file = configFileOf(yield* ConfigFlag, yield* environment)
+    const file = yield* configFile
     yield* checkConfig(file, connect)
     yield* answer({ file, ok: true }, () => `${file} is fine`)
   })).pipe(Command.withDescription("Find everything that a start would refuse, and say what to do"))

@@ -15,7 +15,7 @@ import * as Probes from "../doctor/Probes.ts"
 import { examineSecretFiles } from "../doctor/SecretFiles.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed } from "../Failure.ts"
-import { configFileOf, ConfigFlag } from "../Flags.ts"
+import { configFile } from "../Flags.ts"
 import { answer, type Paint, printable } from "../Output.ts"
 
 /** The config itself: every line of its report is a finding. */
@@ -97,7 +97,7 @@ const webhookFindings = Effect.gen(function*() {
 const examine = Effect.gen(function*() {
   const variables = yield* environment
   const path = yield* Path.Path
-  const file = configFileOf(yield* ConfigFlag, variables)
+  const file = yield* configFile
   const findings: Array<Finding> = [Findings.nodeFinding(process.versions.node)]
   const loaded = yield* Effect.result(load({ file, environment: variables }))
   findings.push(...configFindings(file, loaded))

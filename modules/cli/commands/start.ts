@@ -2,12 +2,11 @@
 import { exitCodeOf, serve } from "../../../runtime/boot/ServiceProcess.ts"
 import { Effect, Exit } from "effect"
 import { Command } from "effect/cli"
-import { environment } from "../Environment.ts"
-import { configFileOf, ConfigFlag } from "../Flags.ts"
+import { configFile } from "../Flags.ts"
 
 export const command = Command.make("start", {}, () =>
   Effect.gen(function*() {
-    const file = configFileOf(yield* ConfigFlag, yield* environment)
+    const file = yield* configFile
     // A service that a signal stopped in order ends with 0, where every other command that is interrupted says 130.
     return yield* Effect.onExit(serve(file), (exit) =>
       Effect.sync(() => {

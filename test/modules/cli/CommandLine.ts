@@ -15,10 +15,11 @@ export interface RunningCommand {
   readonly ended: Effect.Effect<Ended>
 }
 
-/** Starts `tillwire` with `words`; it is killed when the scope closes. Nothing of this process's environment is in it. */
+/** Starts `tillwire` with `words`; it is killed when the scope closes. `directory`: where it runs, else this one. Nothing of this process's environment is in it. */
 export const startCommand = (
   words: ReadonlyArray<string>,
-  environment: Readonly<Record<string, string>> = {}
+  environment: Readonly<Record<string, string>> = {},
+  directory?: string
 ): Effect.Effect<RunningCommand, never, Scope.Scope> =>
   Effect.gen(function*() {
     const end = yield* Deferred.make<Ended>()
@@ -28,6 +29,7 @@ export const startCommand = (
       Effect.sync(() =>
         spawn(process.execPath, [commandLine(), ...words], {
           stdio: ["ignore", "pipe", "pipe"],
+          cwd: directory,
           env: { PATH: process.env["PATH"], NODE_COMPILE_CACHE: compileCache, ...environment }
         })
       ),
@@ -40,5 +42,8 @@ export const startCommand = (
   })
 
 /** Runs `tillwire` to its end. */
-export const runCommand = (words: ReadonlyArray<string>, environment: Readonly<Record<string, string>> = {}) =>
-  Effect.scoped(Effect.flatMap(startCommand(words, environment), ({ ended }) => ended))
+export const runCommand = (
+  words: ReadonlyArray<string>,
+  environment: Readonly<Record<string, string>> = {},
+  directory?: string
+) => Effect.scoped(Effect.flatMap(startCommand(words, environment, directory), ({ ended }) => ended))
