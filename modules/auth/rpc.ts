@@ -8,7 +8,8 @@ import { Environment } from "../../schemas/Network.ts"
 import { KeyPermission } from "../../schemas/Roles.ts"
 import { ChildKeys, maximumOverlapSeconds, maximumRanges } from "./rules.ts"
 
-const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
+/** A name or an address of a merchant, or the name of a key: 1 to 255 characters. */
+export const Name = Schema.NonEmptyString.check(Schema.isMaxLength(255))
 
 const Ranges = Schema.Array(Schema.NonEmptyString.check(Schema.isMaxLength(64))).check(
   Schema.isMaxLength(maximumRanges)

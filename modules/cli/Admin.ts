@@ -97,7 +97,7 @@ export const adminCall = Effect.fnUntraced(function*(request: AdminRequest) {
           () => ({ status: response.status, json: undefined })
         )
       ),
-    catch: (cause) => callFailure(new TillwireError("No answer", {}, cause), base)
+    catch: (cause) => callFailure(new TillwireError("No answer", {}, cause), base, false)
   })
   if (status >= 400) return yield* failureOf(status, json, base)
   return (json as { readonly data: AdminObject }).data

@@ -104,7 +104,8 @@ export const callFailure = (error: unknown, url: string, isPublic = true): Comma
     return commandFailed(
       "failed",
       `no answer from ${url}`,
-      "Is the service running there? Start it with `tillwire start`, or name another address in TILLWIRE_URL."
+      "Is the service running there? Start it with `tillwire start`, or name another address in "
+        + `${isPublic ? "TILLWIRE_URL" : "TILLWIRE_ADMIN_URL"}.`
     )
   }
   return new CommandFailed({

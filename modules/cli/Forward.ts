@@ -3,10 +3,11 @@ import { Effect } from "effect"
 import { request as requestHttp } from "node:http"
 import { request as requestHttps } from "node:https"
 
-/** How a delivery ended: with a status, or without an answer and why. */
+/** How a delivery ended: with a status, or without one because nobody could be reached or no answer came in time. */
 export type ForwardResult =
   | { readonly _tag: "Answered"; readonly status: number; readonly millis: number }
   | { readonly _tag: "Unreachable"; readonly reason: string; readonly millis: number }
+  | { readonly _tag: "TimedOut"; readonly reason: string; readonly millis: number }
 
 /** Milliseconds that a receiver may take: as long as the service waits. */
 export const answerTimeoutMillis = 10_000
@@ -47,7 +48,7 @@ export const forward = (
       duration: answerTimeoutMillis,
       orElse: () =>
         Effect.succeed<ForwardResult>({
-          _tag: "Unreachable",
+          _tag: "TimedOut",
           reason: `no answer in ${answerTimeoutMillis / 1000} s`,
           millis: answerTimeoutMillis
         })

@@ -3,7 +3,6 @@
  * read as the service reads it, so this works where the service's config and data are.
  */
 import { Effect, Predicate, Redacted, Result, Schema } from "effect"
-import type { RpcClient } from "effect/rpc"
 import { resolveSettings } from "../../runtime/boot.ts"
 import { printHost } from "../../runtime/boot/Listener.ts"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
@@ -26,7 +25,8 @@ const failureOf = (error: unknown, url: string): CommandFailed => {
   return commandFailed(
     "failed",
     `the service does not answer at ${url}${Predicate.isTagged(error, "SecretsError") ? `: ${String(error)}` : ""}`,
-    "Start it with this config file. Its token is rpc.token, or rpc.token in the data directory."
+    "Start it with this config file, as an account that may read its token: the setting rpc.token, or the file rpc.token "
+      + "of the data directory."
   )
 }
 
@@ -110,5 +110,3 @@ export const callByName = (name: string, payload: unknown) =>
       }).then((response) => response.text().then((text) => ({ status: response.status, text })))
     ).pipe(Effect.flatMap(({ status, text }) => Effect.fromResult(valueOf(name, status, text))))
   )
-
-export type InternalProtocol = RpcClient.Protocol

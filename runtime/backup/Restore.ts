@@ -90,7 +90,7 @@ const restoreBeside = async (entry: ArchiveEntry, dataDirectory: string, name: s
   if (readFileSync(path).equals(bytes)) return
   throw new BackupError({
     what: `${path} is there already and is not the file of the backup.`,
-    hint: "Move it away, or restore into another data.directory. Nothing was restored."
+    hint: "Move it away, or restore into another data.directory. No database was restored."
   })
 }
 
@@ -178,7 +178,7 @@ const diskFull = (path: string, databaseBytes: number | undefined): BackupError 
   new BackupError({
     what: `${path} was not restored, because the disk is full: it needs ${
       roomText(databaseBytes)
-    }. Nothing is left of it.`,
+    }. Nothing of the database is left.`,
     hint: "Free some space, or set data.directory to another disk, and run it again."
   })
 
@@ -268,8 +268,8 @@ const removeDrafts = (cluster: Cluster): void => {
 
 /**
  * Puts a backup into a data directory that has no database, and marks it, so that the service declares the restore to
- * its networks before it serves anybody. Whole or not at all: the database is checked, started once and stopped in a
- * folder beside its place, and gets its name at the end. Killed at any moment, it is run again.
+ * its networks before it serves anybody. The database is whole or not there at all: it is checked, started once and
+ * stopped in a folder beside its place, and gets its name at the end. Killed at any moment, it is run again.
  */
 export const restoreBackup = (
   request: RestoreRequest

@@ -116,7 +116,7 @@ export const hasRole = ({ cluster }: Settings["Service"], role: Leases.InstanceR
 /** Who does the work that one instance does at a time. */
 const leasesOf = ({ cluster, instanceId }: Settings["Service"], role: ProcessRole) => {
   if (role === "http") return Leases.waitingLayer
-  return cluster === undefined ? LeasesOfDatabase.layer : LeasesOfCluster.layer({
+  return cluster === undefined ? LeasesOfDatabase.layerOf(instanceId) : LeasesOfCluster.layer({
     instanceId,
     roles: cluster.roles,
     takeoverMillis: cluster.takeoverSeconds * 1_000

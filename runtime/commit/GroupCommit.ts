@@ -148,8 +148,14 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       Effect.gen(function*() {
         flushes = recordFailure(flushes, monotonicMillis(), error === "timeout" ? undefined : sqlState(error))
         // The driver's error only names the operation: what the database said is what an operator can act on.
-        const reason = error === "timeout" ? "no answer in time" : databaseMessage(error)
-        yield* Effect.logError("A flush failed; its commits are refused", { commits: batch.length, reason }, error)
+        yield* error === "timeout"
+          ? Effect.logError("The database did not answer a flush in time; its commits may or may not be stored", {
+            commits: batch.length
+          })
+          : Effect.logError("A flush failed; its commits are refused", {
+            commits: batch.length,
+            reason: databaseMessage(error)
+          }, error)
         yield* failAll(batch, unavailable)
         // Who waits behind a database that does not answer would wait the same limit again for the same answer.
         if (error === "timeout") yield* failAll(shard.queue.splice(0), unavailable)

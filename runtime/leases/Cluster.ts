@@ -29,6 +29,7 @@ import type { Fence } from "../Commit.ts"
 import { type InstanceRole, instanceRoles, type LeaseOptions, Leases } from "../Leases.ts"
 import { StoreError } from "../store/StoreError.ts"
 import {
+  initializeStalls,
   type LeaseObservation,
   newRecord,
   observe,
@@ -304,6 +305,7 @@ const make = (options: ClusterOptions) =>
       run: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>
     ): Effect.Effect<never, never, R> =>
       Effect.scoped(Effect.gen(function*() {
+        yield* initializeStalls(name)
         const record = newRecord(name, { ...leaseOptions, ttlMillis: takeoverMillis }, yield* monotonicMillis)
         const work: Work = { record, observation: undefined, term: undefined }
         yield* Effect.acquireRelease(

@@ -10,6 +10,7 @@ import type { Fence } from "../Commit.ts"
 import { uuidV4 } from "../Uuid.ts"
 import { type LeaseOptions, Leases } from "../Leases.ts"
 import {
+  initializeStalls,
   type LeaseObservation,
   newRecord,
   observe,
@@ -30,9 +31,8 @@ const renewalsPerTerm = 3
 const termsAside = 3
 
 // oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
-const make = Effect.gen(function*() {
+const make = Effect.fnUntraced(function*(instance: string) {
   const sql = yield* SqlClient.SqlClient
-  const instance = yield* uuidV4
   const records = new Map<string, WorkRecord>()
   let holds = 0
 
@@ -141,6 +141,7 @@ const make = Effect.gen(function*() {
   ): Effect.Effect<never, never, R> =>
     Effect.gen(function*() {
       const holder = `${instance}:${holds++}`
+      yield* initializeStalls(name)
       const record = newRecord(name, options, yield* monotonicMillis)
       records.set(holder, record)
       const term: Effect.Effect<TermEnd, never, R> = Effect.uninterruptibleMask((restore) =>
@@ -167,5 +168,9 @@ const make = Effect.gen(function*() {
   return Leases.of({ hold, statuses: Effect.suspend(() => statusesOf(records.values())) })
 })
 
-/** Leases of the table `leases`. */
-export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.effect(Leases, make)
+/** Leases of the table `leases`, held in the name of an instance. */
+export const layerOf = (instanceId: string): Layer.Layer<Leases, never, SqlClient.SqlClient> =>
+  Layer.effect(Leases, make(instanceId))
+
+/** The same in a name of its own. */
+export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.unwrap(Effect.map(uuidV4, layerOf))

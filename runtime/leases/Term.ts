@@ -6,14 +6,18 @@ import { Cause, Effect, Exit, Fiber, Metric } from "effect"
 import { monotonicMillis } from "../Clock.ts"
 import type { Fence } from "../Commit.ts"
 import type { LeaseOptions, LeaseStatus } from "../Leases.ts"
+import { initializeSeries } from "../Telemetry.ts"
 
-/** How long work may take to stop once it is interrupted. What does not stop goes on under a fence that is refused. */
+/**
+ * How long work may take to stop once it is interrupted. Commits with the fence of work that does not stop are refused
+ * once the next term begins.
+ */
 const stopMillis = 5_000
 
 /** Pause before work that died begins anew. */
 export const pauseAfterDeathMillis = 1_000
 
-/** Terms in a row that ended without any progress after which another instance has to try. */
+/** Stalled terms in a row after which another instance has to try. One that made progress before is the first of a row. */
 const stallsBeforeMove = 2
 
 const stalls = Metric.counter("work_stalls_total", {
@@ -31,9 +35,12 @@ export interface WorkRecord extends LeaseOptions {
   progressedAtMillis: number
   /** Whether it made progress here that its row does not show yet. */
   hasNewProgress: boolean
-  /** Terms in a row that ended here without any progress. */
+  /** Stalled terms in a row that ended here. One that made progress before is the first of a row. */
   stalls: number
 }
+
+/** Makes the count of the work's stalls exist before the first one. */
+export const initializeStalls = (name: string): Effect.Effect<void> => initializeSeries(stalls, [{ name }])
 
 export const newRecord = (name: string, options: LeaseOptions, nowMillis: number): WorkRecord => ({
   name,
@@ -107,7 +114,7 @@ const stopWork = (name: string, fiber: Fiber.Fiber<unknown, unknown>) =>
     return Effect.interruptible(Fiber.await(fiber)).pipe(
       Effect.timeoutOrElse({
         duration: stopMillis,
-        orElse: () => Effect.logError("Work does not stop; its commits are refused from now on", { name })
+        orElse: () => Effect.logError("Work does not stop; its commits are refused once the next term begins", { name })
       }),
       Effect.asVoid
     )

@@ -115,9 +115,8 @@ const restoreAdvice = ({ isFile, keptIn }: GivenKeys, key: string) =>
     : `Put ${key} into secrets.master again, after the new one if you are replacing it.`
 
 const giveUpAdvice = ({ isFile }: GivenKeys, name: string) =>
-  isFile
-    ? "If it is lost, set data.directory and the database to new, empty ones."
-    : `If it is lost for good, set secrets.lostKeys to ["${name}"], start, and make new API keys and webhook secrets.`
+  `If it is lost for good, ${isFile ? "set secrets.master to a new key (openssl rand -hex 32) and " : "set "}`
+  + `secrets.lostKeys to ["${name}"], start, and make new API keys and webhook secrets.`
 
 /** The keys that the database was used with, the last one last. */
 export const rememberedKeys = Effect.gen(function*() {

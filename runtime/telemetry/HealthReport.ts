@@ -41,7 +41,7 @@ export const HealthReport = Schema.Struct({
     leases: Check,
     /** No payment that was seen waits to be credited. */
     transfers: Check,
-    /** No due work, such as an expiry, is late. */
+    /** No due work is late: an expiry, or events that wait for a sink. */
     timers: Check,
     /** Every asset that had a usable price has one. */
     prices: Check

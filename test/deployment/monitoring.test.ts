@@ -78,6 +78,16 @@ const troubles: Readonly<Record<string, Trouble>> = {
       "tillwire_lease_term_seconds{name=\"chain:base:mainnet\"}": "6x60"
     }
   },
+  TillwireWorkStuck: {
+    fires: {
+      "tillwire_work_progress_seconds{name=\"timer:invoices\"}": "0+60x60",
+      "tillwire_work_limit_seconds{name=\"timer:invoices\"}": "60x60"
+    },
+    silent: {
+      "tillwire_work_progress_seconds{name=\"timer:invoices\"}": "100x60",
+      "tillwire_work_limit_seconds{name=\"timer:invoices\"}": "60x60"
+    }
+  },
   TillwireTimersOverdue: {
     fires: { "tillwire_timer_overdue_seconds{name=\"invoices\"}": "0+60x60" },
     silent: { "tillwire_timer_overdue_seconds{name=\"invoices\"}": "200x60" }

@@ -34,6 +34,8 @@ const report = (outcome: Outcome) => {
   for (const line of outcome.log.slice(-20)) console.log(`  log: ${line.slice(0, 300)}`)
 }
 
+const isWhole = (text: string | undefined): boolean => /^\d{1,9}$/.test(text ?? "")
+
 const simulate = async (scenario: Scenario, server: Awaited<ReturnType<typeof startEmbedded>>["server"]) => {
   const plant = values.plant === undefined ? undefined : scenario.plants.find(({ name }) => name === values.plant)
   if (values.plant !== undefined && plant === undefined) return true
@@ -86,6 +88,13 @@ try {
   const chosen = scenarios.filter(({ name }) => values.scenario === undefined || name === values.scenario)
   if (chosen.length === 0) {
     throw new Error(`No scenario is named ${values.scenario}: ${scenarios.map(({ name }) => name).join(", ")}`)
+  }
+  const plants = chosen.flatMap((scenario) => scenario.plants.map(({ name }) => name))
+  if (values.plant !== undefined && !plants.includes(values.plant)) {
+    throw new Error(`No planted bug is named ${values.plant}: ${plants.join(", ")}`)
+  }
+  for (const name of ["seeds", "from"] as const) {
+    if (!isWhole(values[name])) throw new Error(`--${name} takes a whole number, not ${values[name]}`)
   }
   for (const scenario of chosen) if (!await simulate(scenario, server)) process.exitCode = 1
 } finally {

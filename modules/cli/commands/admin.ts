@@ -250,7 +250,7 @@ const ledger = Command.make(
 
 const instances = Command.make("instances", {}, () => showList("/instances", {}, ["id", "answers_here", "leases"]))
   .pipe(
-    Command.withDescription("List the processes that share the database")
+    Command.withDescription("List which instance holds which leases; one without any is not in the list")
   )
 
 const audit = Command.make("audit", {

@@ -37,7 +37,11 @@ const verify = Command.make("verify", {
     const identities = yield* readIdentities(identity)
     const description = yield* withProgress("checked", (onProgress) => verifyBackup(file, identities, onProgress))
     yield* answer({ object: "backup", file, ...description }, () => `${file} is whole: ${backupText(description)}`)
-  })).pipe(Command.withDescription("Read a backup to its end and compare every file; write nothing"))
+  })).pipe(
+    Command.withDescription(
+      "Read a backup to its end and compare every file that PostgreSQL's manifest names; write nothing"
+    )
+  )
 
 const recipientsOf = Effect.fnUntraced(function*(given: ReadonlyArray<string>) {
   const variable = (yield* environment)["TILLWIRE_BACKUP_RECIPIENT"] ?? ""

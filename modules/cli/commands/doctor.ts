@@ -15,6 +15,7 @@ import * as Probes from "../doctor/Probes.ts"
 import { examineSecretFiles } from "../doctor/SecretFiles.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed } from "../Failure.ts"
+import { CommandFailed } from "../Failure.ts"
 import { configFile } from "../Flags.ts"
 import { answer, type Paint, printable } from "../Output.ts"
 
@@ -87,9 +88,15 @@ const webhookFindings = Effect.gen(function*() {
   )
   return Findings.webhookFindings(data.data)
 }).pipe(
-  Effect.catch(() =>
+  Effect.catch((error) =>
     Effect.succeed([
-      warn("webhooks", "not looked at: no API key", "Set TILLWIRE_API_KEY to look at a merchant's endpoints")
+      warn(
+        "webhooks",
+        `not looked at: ${error.message}`,
+        error instanceof CommandFailed && error.hint !== undefined
+          ? error.hint
+          : "The log of the service has the cause."
+      )
     ])
   )
 )

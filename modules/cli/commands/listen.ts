@@ -20,7 +20,7 @@ import { clockText } from "../TimeText.ts"
 /** Milliseconds between two looks for events: 30 of the 100 calls that a key has a minute. */
 const pollMillis = 2_000
 
-/** Pauses before an event is sent again that was refused by a status; after the last one it is given up. */
+/** Pauses before an event is sent again that was refused or not answered in time; after the last one it is given up. */
 const refusalPausesMillis = [5_000, 10_000, 20_000]
 
 /** The same while nobody listens at the URL: it is waited for without end, because the program is just restarted. */
@@ -75,7 +75,7 @@ const printAttempt = (listener: Listener, event: FeedEvent, result: ForwardResul
       type: event.type,
       id: event.id,
       status: result._tag === "Answered" ? result.status : null,
-      error: result._tag === "Unreachable" ? result.reason : null,
+      error: result._tag === "Answered" ? null : result.reason,
       latency_ms: result.millis,
       next,
       ...(listener.isBodyPrinted ? { event } : {})
@@ -92,7 +92,7 @@ const printAttempt = (listener: Listener, event: FeedEvent, result: ForwardResul
 
 /** Sends one event until the receiver has it, or has refused it for good. */
 const deliver = Effect.fnUntraced(function*(listener: Listener, event: FeedEvent) {
-  const deliveryId = `del_${randomUUID()}`
+  const deliveryId = `whd_${randomUUID()}`
   let refusals = 0
   let isAbsent = false
   for (let number = 1;; number++) {

@@ -2,7 +2,7 @@
 import { Effect, Option } from "effect"
 import { Command, Flag } from "effect/cli"
 import { RpcClient } from "effect/rpc"
-import { AuthRpc, type Merchant } from "../../auth/rpc.ts"
+import { AuthRpc, type Merchant, Name } from "../../auth/rpc.ts"
 import { withInternalPort } from "../Internal.ts"
 import { answer, facts, say, table } from "../Output.ts"
 import { timeText } from "../TimeText.ts"
@@ -22,8 +22,12 @@ const readAll = Effect.gen(function*() {
 })
 
 const create = Command.make("create", {
-  name: Flag.String("name").pipe(Flag.withDescription("What the merchant is called")),
-  email: Flag.String("email").pipe(Flag.withDescription("Where they are reached"), Flag.optional),
+  name: Flag.String("name").pipe(Flag.withSchema(Name), Flag.withDescription("What the merchant is called")),
+  email: Flag.String("email").pipe(
+    Flag.withSchema(Name),
+    Flag.withDescription("Where they are reached"),
+    Flag.optional
+  ),
   ifMissing: Flag.Boolean("if-missing").pipe(
     Flag.withDescription("For scripts: where there is one of that name, print it and make none"),
     Flag.withDefault(false)

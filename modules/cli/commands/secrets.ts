@@ -4,6 +4,7 @@ import { Command, Flag } from "effect/cli"
 import { resolveSettings } from "../../../runtime/boot.ts"
 import { type RotationCall, rotationCommand } from "../../../runtime/secrets/RotationCommand.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import { wrongUse } from "../Failure.ts"
 import { answer } from "../Output.ts"
 import { loadConfig } from "../ServiceConfig.ts"
 
@@ -29,9 +30,18 @@ const rotate = Command.make("rotate", {
     ),
     Flag.withDefault(false)
   )
-}, ({ finish, isCompromised }) => run({ action: "rotate", finish, isCompromised })).pipe(
-  Command.withDescription("Seal everything anew under the first key of secrets.master")
-)
+}, ({ finish, isCompromised }) =>
+  Effect.gen(function*() {
+    if (isCompromised && !finish) {
+      return yield* wrongUse(
+        "--compromised is for --finish",
+        "Write both, or leave --compromised out: only --finish retires a key."
+      )
+    }
+    return yield* run({ action: "rotate", finish, isCompromised })
+  })).pipe(
+    Command.withDescription("Seal everything anew under the first key of secrets.master")
+  )
 
 export const command = Command.make("secrets").pipe(
   Command.withSubcommands([status, rotate]),

@@ -84,7 +84,10 @@ export const portFinding = (check: string, state: PortState, address: string, se
   }
 }
 
-/** Seconds by which clocks may differ: above the first look at it, above the second signatures are refused. */
+/**
+ * Seconds by which clocks may differ before doctor warns, and before it fails. A price that is more than 60 s ahead is
+ * refused (`PriceRules.maximumAheadSeconds`), receivers refuse signatures beyond 300 s.
+ */
 export const skewWarnSeconds = 5
 export const skewFailSeconds = 60
 

@@ -67,7 +67,8 @@ const isStored = (answer: string): boolean => /^\{"stream":"[^"]{1,255}",\s?"seq
 
 const library = Effect.tryPromise({
   try: () => import("@nats-io/transport-node"),
-  catch: (cause) => new SinkUnavailable({ reason: `the library of NATS did not load: ${String(cause)}` })
+  catch: (cause) =>
+    new SinkUnavailable({ reason: `the library of NATS did not load: install the service anew (${String(cause)})` })
 })
 type Library = Effect.Success<typeof library>
 
@@ -92,7 +93,10 @@ const open = ({ password, servers, token, user }: NatsOptions, { ca, credentials
           ...(credentials === undefined ? {} : { authenticator: nats.credsAuthenticator(credentials) }),
           ...(ca === undefined ? {} : { tls: { ca } })
         }),
-      catch: (cause) => new SinkUnavailable({ reason: `no connection to ${servers.join(", ")}: ${reasonOf(cause)}` })
+      catch: (cause) =>
+        new SinkUnavailable({
+          reason: `no connection to ${servers.join(", ")}: ${reasonOf(cause)}. Check servers, sign-in and the way there`
+        })
     }).pipe(Effect.map((connection) => ({ connection, nats }))))
 
 interface Opened {
@@ -134,9 +138,17 @@ const publish = (
 /** Why the stream did not store an event. */
 const refusal = (key: string, answer: string): Effect.Effect<never, SinkUnavailable> =>
   Schema.decodeUnknownEffect(Refusal)(answer).pipe(
-    Effect.mapError(() => new SinkUnavailable({ reason: `${key} was answered by something that is no stream` })),
+    Effect.mapError(() =>
+      new SinkUnavailable({
+        reason: `${key} was answered by something that is no stream: is subject used by another program?`
+      })
+    ),
     Effect.flatMap(({ error: { code, description } }) =>
-      Effect.fail(new SinkUnavailable({ reason: `the stream refused ${key}: ${description} (${code})` }))
+      Effect.fail(
+        new SinkUnavailable({
+          reason: `the stream refused ${key}: ${description} (${code}). See its limits and who else publishes to it`
+        })
+      )
     )
   )
 

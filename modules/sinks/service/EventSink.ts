@@ -13,7 +13,7 @@ export interface SinkEvent {
   readonly text: string
 }
 
-/** The sink cannot store now; it is given the same events again. `reason` says what an operator does about it. */
+/** The sink cannot store now; it is given the same events again. `reason` says what happened and where an operator looks. */
 export class SinkUnavailable extends Schema.TaggedError<SinkUnavailable>()("SinkUnavailable", {
   reason: Schema.String
 }) {

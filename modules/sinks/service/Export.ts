@@ -113,7 +113,9 @@ const readRound = ({ bus }: ExportContext, positions: ReadonlyArray<SinkPosition
   })
 
 const warnOfMissed = (sink: EventSink, { merchantId, position, pruned }: SinkPosition) =>
-  Effect.logError("events were deleted before a sink had them: it was away for longer than events are kept").pipe(
+  Effect.logError(
+    "events were deleted before a sink had them: it was away for longer than events are kept. A backup from before has them"
+  ).pipe(
     Effect.annotateLogs({
       sink: sink.name,
       merchantId,
@@ -157,7 +159,9 @@ const round = (
     )
   })
 
-const tookTooLong = new SinkUnavailable({ reason: `it did not store a round within ${storeTimeoutMillis / 1_000} s` })
+const tookTooLong = new SinkUnavailable({
+  reason: `it did not store a round within ${storeTimeoutMillis / 1_000} s: look whether its place is overloaded`
+})
 
 /** Rounds without end; one that fails is done again, later each time. */
 const exportForever = (
@@ -210,6 +214,7 @@ export const exportTo = (context: ExportContext): Effect.Effect<void, never, Sco
     yield* initializeSeries(failures, labels)
     const backlog: Backlog = { merchants: new Set(), latch: Latch.makeUnsafe(false), waitsSinceMillis: undefined }
     yield* health.register({
+      // Events that wait are due work that is late.
       name: "timers",
       run: Effect.gen(function*() {
         const since = backlog.waitsSinceMillis

@@ -36,6 +36,6 @@ describe("a delivery to a receiver that never ends its answer", () => {
       yield* Effect.promise(() => begun.promise)
       yield* TestClock.adjust(answerTimeoutMillis)
       const result = yield* Fiber.join(fiber)
-      assert.strictEqual(result._tag, "Unreachable")
+      assert.strictEqual(result._tag, "TimedOut")
     }))
 })

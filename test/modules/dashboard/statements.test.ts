@@ -97,8 +97,10 @@ it.live(
       const recorder = yield* makePlanRecorder(database)
       const receiver = yield* makeReceiver()
       const directory = yield* temporaryDirectory
+      // At the pace of tests, looks for due rows would be counted with the page's statements.
       const service = yield* startService({
         directory,
+        ownProcess: true,
         config: {
           ...configOf({
             database: recorder.url,

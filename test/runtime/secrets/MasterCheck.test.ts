@@ -122,7 +122,7 @@ describe("the service does not start", () => {
           said,
           `from ${file}, and ${file} is missing. Put the key ${name} back into ${file}, from your copy`
         )
-        assert.include(said, "set data.directory and the database to new, empty ones")
+        assert.include(said, "set secrets.master to a new key (openssl rand -hex 32) and secrets.lostKeys to")
         assert.deepStrictEqual(yield* fs.readDirectory(directory), [])
       }
       yield* fs.writeFileString(file, first)
@@ -154,7 +154,7 @@ describe("the service does not start", () => {
       yield* fs.writeFileString(`${directory}/${masterFile}`, key(2))
       const said = refusalOf(yield* start(database, { directory }))
       assert.include(said, `${directory}/${masterFile} gives ${nameOf(2)}`)
-      assert.include(said, "set data.directory and the database to new, empty ones")
+      assert.include(said, "set secrets.master to a new key (openssl rand -hex 32) and secrets.lostKeys to")
     })
   )
 
