@@ -1,5 +1,5 @@
 /** Brings a restored database on to a moment, by the segments of the archive that followed its backup. */
-import { Duration, Effect } from "effect"
+import { DateTime, Duration, Effect } from "effect"
 import { createHash } from "node:crypto"
 import { existsSync, mkdirSync, rmSync, statSync } from "node:fs"
 import { type FileHandle, open, readdir, readFile } from "node:fs/promises"
@@ -39,7 +39,8 @@ const maximumMessageBytes = 65_536
 /** Bytes of a file that says where a backup began and ended. */
 const maximumHistoryBytes = 8_192
 
-const timeText = (seconds: number): string => new Date(seconds * 1000).toISOString().replace(".000Z", "Z")
+const timeText = (seconds: number): string =>
+  DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000)).replace(".000Z", "Z")
 
 /** Where what followed a backup is. Throws where no archive has it. */
 export const seriesFolderOf = ({ archive, seconds }: Moment, path: string, description: BackupDescription): string => {
@@ -215,7 +216,7 @@ export const recoverTo = (
         // The server stands in the cluster's directory.
         restore_command: `test -f ${readyFolder}/%f && cp ${readyFolder}/%f "%p"`,
         // Not `Z`: the names of zones are not read yet when the server reads this.
-        recovery_target_time: new Date(moment.seconds * 1000).toISOString().replace("T", " ").replace("Z", "+00"),
+        recovery_target_time: timeText(moment.seconds).replace("T", " ").replace("Z", "+00"),
         recovery_target_action: "promote",
         recovery_target_timeline: "current"
       }

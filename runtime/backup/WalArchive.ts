@@ -91,7 +91,7 @@ export const archiveSpool = async (
 }
 
 /** What waits for the archive. */
-export interface Waiting {
+export interface Backlog {
   readonly files: number
   /** When the oldest of it was finished; null: nothing waits. */
   readonly oldestMillis: number | null
@@ -100,7 +100,7 @@ export interface Waiting {
 const statusEnding = ".ready"
 
 /** What is finished and not archived: spooled files, and those that the server could not spool. */
-const readWaiting = async (cluster: string): Promise<Waiting> => {
+const readBacklog = async (cluster: string): Promise<Backlog> => {
   const status = join(cluster, "pg_wal", "archive_status")
   const spool = join(cluster, spoolFolder)
   const paths = [
@@ -116,7 +116,7 @@ const readWaiting = async (cluster: string): Promise<Waiting> => {
 
 /** What is wrong with an archive in which something waits. Pure. */
 export const archiveFindings = (
-  { files, oldestMillis }: Waiting,
+  { files, oldestMillis }: Backlog,
   { directory, maximumLagSeconds }: Pick<ArchiveOptions, "directory" | "maximumLagSeconds">,
   nowMillis: number,
   reason: string | null
@@ -171,13 +171,13 @@ export const layer = (
       name: "archive",
       run: Effect.gen(function*() {
         const now = yield* Clock.currentTimeMillis
-        const waiting = yield* Effect.orDie(Effect.tryPromise(() => readWaiting(cluster)))
-        yield* Metric.update(waitingGauge, waiting.files * segmentBytes)
+        const backlog = yield* Effect.orDie(Effect.tryPromise(() => readBacklog(cluster)))
+        yield* Metric.update(waitingGauge, backlog.files * segmentBytes)
         yield* Metric.update(
           lagGauge,
-          waiting.oldestMillis === null ? 0 : Math.max(0, Math.round((now - waiting.oldestMillis) / 1000))
+          backlog.oldestMillis === null ? 0 : Math.max(0, Math.round((now - backlog.oldestMillis) / 1000))
         )
-        return archiveFindings(waiting, options, now, reason)
+        return archiveFindings(backlog, options, now, reason)
       })
     })
   }))

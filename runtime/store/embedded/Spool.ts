@@ -3,7 +3,7 @@
  * `basic_archive`: written beside, on disk, then renamed; a segment that is there with other bytes is refused. The
  * server keeps a segment until that is done. Where the folder is, the server archives, whoever starts it.
  */
-import { Schema } from "effect"
+import { DateTime, Schema } from "effect"
 import { randomBytes } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs"
 import { join } from "node:path"
@@ -44,7 +44,7 @@ export const beginSeries = ({ directory, runAs }: Cluster, archive: string, nowM
   rmSync(spool, { recursive: true, force: true })
   mkdirSync(spool, { mode: 0o700 })
   if (runAs !== undefined) giveDirectory(spool, runAs)
-  const time = new Date(nowMillis).toISOString().replace(/\.\d+/, "").replaceAll(":", "-")
+  const time = DateTime.formatIso(DateTime.makeUnsafe(nowMillis)).replace(/\.\d+/, "").replaceAll(":", "-")
   const series: Series = { name: `${time}-${randomBytes(4).toString("hex")}`, directory: archive }
   replaceFile(spool, seriesFile, `${JSON.stringify(series)}\n`, runAs)
 }
