@@ -4,7 +4,6 @@ import { Flag } from "effect/cli"
 import type { BackupDescription } from "../../runtime/backup/Description.ts"
 import { commandFailed } from "./Failure.ts"
 
-export const recipientPattern = /^age1[0-9a-z]{58,}$/
 export const identityPattern = /^AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,}$/
 
 /** `--identity`: who reads a backup. */

@@ -194,7 +194,7 @@ export const takeBackup = (request: {
 }): Effect.Effect<BackupResult, BackupError | StoreError> =>
   Effect.scoped(Effect.gen(function*() {
     const { dataDirectory, onProgress, rate, recipients, target } = request
-    const { masterKey, postgres, sockets } = yield* useServer(dataDirectory)
+    const { masterKey, postgres, series, sockets } = yield* useServer(dataDirectory)
     const backupTime = yield* nowSeconds
     let databaseBytes = 0
     const fill = async (add: AddFile): Promise<Omit<BackupResult, "fileBytes">> => {
@@ -206,7 +206,8 @@ export const takeBackup = (request: {
         postgres,
         backup_time: backupTime,
         database_bytes: databaseBytes,
-        master_key: masterKey
+        master_key: masterKey,
+        ...(series === null ? {} : { archive_series: series })
       }
       const named = Buffer.from(`${JSON.stringify(description, null, 2)}\n`)
       await add({ name: "tillwire.json", size: named.length, mode: 0o600, bytes: bytesOf(named) })

@@ -20,7 +20,9 @@ export const BackupDescription = Schema.Struct({
   /** About how many bytes its files take where they are restored; absent: it was made before this was written. */
   database_bytes: Schema.optionalKey(Schema.Int),
   /** Name of the master key that the database belongs to; null: it remembers none yet. */
-  master_key: Schema.NullOr(Schema.String)
+  master_key: Schema.NullOr(Schema.String),
+  /** Folder of the archive that has what followed; absent: the database was not archived. */
+  archive_series: Schema.optionalKey(Schema.String)
 })
 export type BackupDescription = typeof BackupDescription.Type
 

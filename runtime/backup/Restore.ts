@@ -22,6 +22,7 @@ import {
   serverFolder,
   ServerManifest
 } from "./Description.ts"
+import { type Moment, recoverTo, seriesFolderOf } from "./Moment.ts"
 
 /** The lock of the socket that the server had: in the way of the next one. */
 const socketLock = ".s.PGSQL.5432.lock"
@@ -234,6 +235,8 @@ export interface RestoreRequest {
   readonly dataDirectory: string
   /** Names of the master keys of the config, newest first; null: the key is a file of the data directory. */
   readonly masterKeys: ReadonlyArray<string> | null
+  /** Undefined: as the backup is. */
+  readonly moment: Moment | undefined
   readonly onProgress: OnProgress
 }
 
@@ -275,7 +278,7 @@ export const restoreBackup = (
   request: RestoreRequest
 ): Effect.Effect<BackupDescription, BackupError | StoreError> =>
   Effect.gen(function*() {
-    const { dataDirectory, identities, onProgress, path } = request
+    const { dataDirectory, identities, moment, onProgress, path } = request
     const cluster = yield* locate(dataDirectory)
     yield* requireEmpty(cluster)
     const draft = join(dirname(cluster.directory), `postgres.restore-${process.pid}`)
@@ -285,6 +288,7 @@ export const restoreBackup = (
       databaseBytes = description.database_bytes
       checkForm(path, cluster.binaries.major)(description)
       checkMasterKey(request)(description)
+      if (moment !== undefined) seriesFolderOf(moment, path, description)
       await checkRoom(dataDirectory, path, databaseBytes)
     }
     const copy = Effect.tryPromise({
@@ -297,19 +301,22 @@ export const restoreBackup = (
       catch: failureOf(path, () => databaseBytes)
     })
     const remove = Effect.sync(() => rmSync(draft, { recursive: true, force: true }))
+    const copied: Cluster = {
+      ...cluster,
+      directory: draft,
+      argument: cluster.argument === cluster.directory ? draft : cluster.argument
+    }
     const description = yield* Effect.onError(
-      Effect.tap(copy, () =>
-        checkRecovery({
-          ...cluster,
-          directory: draft,
-          argument: cluster.argument === cluster.directory ? draft : cluster.argument
-        })),
+      Effect.tap(copy, (found) =>
+        moment === undefined
+          ? checkRecovery(copied)
+          : recoverTo(moment, copied, found, path, identities, failureOf(path, () => databaseBytes))),
       () => remove
     )
     yield* Effect.tryPromise({
       try: async () => {
         // First the mark: a database without it would give out addresses that the lost invoices were given.
-        markRestored(dataDirectory, description.backup_time)
+        markRestored(dataDirectory, moment === undefined ? description.backup_time : Math.floor(moment.seconds))
         await syncPath(draft)
         renameSync(draft, cluster.directory)
         await syncPath(dataDirectory)

@@ -7,6 +7,7 @@ import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
 import * as Availability from "../Availability.ts"
 import * as BackgroundWork from "../BackgroundWork.ts"
+import * as WalArchive from "../backup/WalArchive.ts"
 import * as Books from "../Books.ts"
 import * as ChainHealth from "../chains/Health.ts"
 import * as Chains from "../chains/TransferJournal.ts"
@@ -203,7 +204,10 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     Layer.provideMerge(MerchantClock.layer),
     Layer.provideMerge(log)
   )
+  const { store } = config
+  const archive = store.use === "embedded" && role !== "http" ? store.options.archive : undefined
   const health = Layer.mergeAll(
+    archive === undefined ? Layer.empty : part("store", WalArchive.layer(archive, settings.dataDirectory)),
     part("commit", Flushes.healthLayer),
     part("chains", ChainHealth.healthLayer),
     part("leases", LeaseHealth.healthLayer),

@@ -9,14 +9,16 @@
  */
 import { PgConnection } from "@effect/sql-pg"
 import type { PgClient } from "@effect/sql-pg"
-import { Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Schema, Scope } from "effect"
+import { Clock, Data, Deferred, Duration, Effect, Exit, Layer, Queue, Ref, Schedule, Schema, Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import { existsSync } from "node:fs"
-import { dirname } from "node:path"
+import { dirname, isAbsolute } from "node:path"
 import type { Environment } from "../../schemas/Network.ts"
 import { ensureBackupRole, ensureCluster, findSocketPaths, locate, role } from "./embedded/Cluster.ts"
 import type { Cluster, SocketPaths } from "./embedded/Cluster.ts"
-import { ensureServer, stopServer } from "./embedded/Server.ts"
+import { attempt } from "./embedded/Files.ts"
+import { ensureServer, type ServerStart, stopServer, wakeArchive } from "./embedded/Server.ts"
+import { beginSeries, endSeries, lagLimits, readSeries } from "./embedded/Spool.ts"
 import { advisoryLock, lockSpace } from "./Locks.ts"
 import { maxConnectionsOption, pool } from "./Postgres.ts"
 import { databaseMessage, StoreError } from "./StoreError.ts"
@@ -24,6 +26,31 @@ import { StoreGuard } from "./StoreGuard.ts"
 
 /** The server takes 50: the pool, the lock, listeners, and an operator's tools. */
 export const maximumConnections = 40
+
+/** A recipient of age: it makes files that only its identity reads. */
+export const recipientPattern = /^age1[0-9a-z]{58,}$/
+
+/** Recipients of one archive, at most. */
+const maximumRecipients = 20
+
+/** Every change of the database, kept encrypted, so that a backup is restored to any moment after it. */
+export const ArchiveOptions = Schema.Struct({
+  /** An absolute path, best on another disk. It is made where it is not there. */
+  directory: Schema.String.check(
+    Schema.makeFilter((path) => isAbsolute(path) || "`directory` of the archive is an absolute path, such as /archive")
+  ),
+  /** Who reads it, `age1…`, 1 to 20, as `tillwire backup key` prints them. Never an identity. */
+  recipients: Schema.Array(
+    Schema.String.check(
+      Schema.makeFilter((text) => recipientPattern.test(text) || "a recipient begins with age1, as `backup key` prints")
+    )
+  ).check(Schema.isMinLength(1), Schema.isMaxLength(maximumRecipients)),
+  /** Seconds, 1 to 86400, after which what was changed is put into the archive. Default 60. */
+  maximumLagSeconds: Schema.Int.check(
+    Schema.isBetween({ minimum: lagLimits.atLeast, maximum: lagLimits.atMost })
+  ).pipe(Schema.withDecodingDefaultKey(Effect.succeed(lagLimits.default)))
+})
+export type ArchiveOptions = typeof ArchiveOptions.Type
 
 export const EmbeddedOptions = Schema.Struct({
   /** Size of the pool, 2 to 40. Default 10. */
@@ -33,7 +60,9 @@ export const EmbeddedOptions = Schema.Struct({
    * `tillwire`, else `nobody`, whose other processes can read and change its files. Default false: refused. Set true
    * only on a machine or in a container that runs nothing else.
    */
-  allowRoot: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false)))
+  allowRoot: Schema.Boolean.pipe(Schema.withDecodingDefaultKey(Effect.succeed(false))),
+  /** Where every change is kept, so that a backup can be restored to any moment (guide Backup). Default: nowhere. */
+  archive: Schema.optionalKey(ArchiveOptions)
 })
 export type EmbeddedOptions = typeof EmbeddedOptions.Type
 
@@ -64,9 +93,40 @@ const unreachableError = (cluster: Cluster, pid: number, cause: unknown) =>
     cause
   })
 
-/** The server of the cluster, held by this process alone until the scope closes; closing it stops the server. */
-const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths) {
-  const server = yield* ensureServer(cluster, sockets)
+/** The server archives otherwise than the options say: it is stopped, and started anew. */
+class ArchiveChanged extends Data.TaggedError("ArchiveChanged")<{}> {}
+
+/** What the service wants of its server's archive; `null`: none. */
+type WantedArchive = Pick<ArchiveOptions, "directory" | "maximumLagSeconds"> | null
+
+/** Brings the spool and the server to what is wanted. Only for whoever holds the lock. */
+const ensureArchive = Effect.fnUntraced(function*(cluster: Cluster, wanted: WantedArchive, pid: number, current: {
+  readonly mode: string
+  readonly lagSeconds: string
+}) {
+  const series = yield* attempt("The archive's series cannot be read", () => readSeries(cluster))
+  const isRight = wanted === null
+    ? series === undefined && current.mode === "off"
+    : series?.directory === wanted.directory && current.mode === "on"
+      && current.lagSeconds === String(wanted.maximumLagSeconds)
+  if (isRight) return
+  // Not while the server runs: it would archive into a folder that is not there.
+  yield* stopServer(pid)
+  const now = yield* Clock.currentTimeMillis
+  yield* attempt("The archive's folder of the embedded database cannot be made", () => {
+    if (wanted === null) endSeries(cluster)
+    else if (series?.directory !== wanted.directory) beginSeries(cluster, wanted.directory, now)
+  })
+  return yield* new ArchiveChanged()
+})
+
+/**
+ * The server of the cluster, held by this process alone until the scope closes; closing it stops the server.
+ * `wanted` undefined: it archives as it did.
+ */
+const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths, wanted?: WantedArchive) {
+  const start: ServerStart = { maximumLagSeconds: wanted?.maximumLagSeconds }
+  const server = yield* ensureServer(cluster, sockets, start)
   const isOwner = yield* Ref.make(!server.isAdopted)
   const stop = Effect.when(stopServer(server.pid), Ref.getAndSet(isOwner, false))
   // Twice: before the connection exists, for a start that fails half-way; after the lock, so that it is held meanwhile.
@@ -85,6 +145,15 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths)
   )
   yield* Ref.set(isOwner, true)
   yield* Effect.addFinalizer(() => stop)
+  if (wanted !== undefined) {
+    const current = yield* connection.query(
+      "select current_setting('archive_mode') as mode, setting from pg_settings where name = 'archive_timeout'",
+      []
+    ).pipe(Effect.mapError(unreachable(cluster, server.pid)))
+    const { mode, setting } = current.rows[0] ?? {}
+    yield* ensureArchive(cluster, wanted, server.pid, { mode: String(mode), lagSeconds: String(setting) })
+    if (wanted !== null) yield* wakeArchive(server.pid)
+  }
   // Nobody notifies this channel: waiting on it is how the driver tells that the connection broke.
   const silence = yield* connection.listen("tillwire_guard").pipe(
     Effect.mapError(unreachable(cluster, server.pid))
@@ -100,19 +169,33 @@ const hold = Effect.fnUntraced(function*(cluster: Cluster, sockets: SocketPaths)
   return { server, awaitLoss }
 })
 
+const archiveUnsettled = () =>
+  new StoreError({
+    what: "The embedded database was started twice and did not archive as store.options.archive says.",
+    hint: "Its messages are in postgres.log of the data directory."
+  })
+
 /** Takes the hold in a new scope, after the last one is closed. */
-const renew = (cluster: Cluster, sockets: SocketPaths, current: Ref.Ref<Scope.Closeable>) =>
+const renew = (
+  cluster: Cluster,
+  sockets: SocketPaths,
+  current: Ref.Ref<Scope.Closeable>,
+  wanted: WantedArchive
+) =>
   Effect.gen(function*() {
     const scope = yield* Scope.make()
     const last = yield* Ref.getAndSet(current, scope)
     yield* Scope.close(last, Exit.void)
-    return yield* Scope.provide(hold(cluster, sockets), scope)
+    return yield* Scope.provide(hold(cluster, sockets, wanted), scope)
   }).pipe(
+    Effect.retry({ while: (error) => error._tag === "ArchiveChanged", times: 2 }),
     Effect.retry({
       while: (error) => error._tag === "ServerUnreachable",
       schedule: Schedule.spaced(answerRetry).pipe(Schedule.upTo({ duration: answerPatience }))
     }),
-    Effect.mapError((error) => error._tag === "ServerUnreachable" ? error.error : error)
+    Effect.mapError((error) =>
+      error._tag === "ServerUnreachable" ? error.error : error._tag === "ArchiveChanged" ? archiveUnsettled() : error
+    )
   )
 
 /** Keeps the hold: a server that crashed is started again. Fails when another process took the hold meanwhile. */
@@ -120,13 +203,14 @@ const keep = Effect.fnUntraced(function*(
   cluster: Cluster,
   sockets: SocketPaths,
   first: Effect.Success<ReturnType<typeof renew>>,
-  current: Ref.Ref<Scope.Closeable>
+  current: Ref.Ref<Scope.Closeable>,
+  wanted: WantedArchive
 ) {
   let active = first
   while (true) {
     const error = yield* active.awaitLoss
     yield* Effect.logError("lost the embedded database, trying to get it back", error.what)
-    active = yield* renew(cluster, sockets, current)
+    active = yield* renew(cluster, sockets, current, wanted)
   }
 })
 
@@ -158,9 +242,10 @@ const openStore = Effect.fnUntraced(function*(
     Effect.flatMap(Scope.make(), Ref.make),
     (ref) => Effect.flatMap(Ref.get(ref), (scope) => Scope.close(scope, Exit.void))
   )
-  const first = yield* renew(cluster, sockets, current)
+  const wanted = options.archive ?? null
+  const first = yield* renew(cluster, sockets, current, wanted)
   const loss = yield* Deferred.make<never, StoreError>()
-  yield* keep(cluster, sockets, first, current).pipe(
+  yield* keep(cluster, sockets, first, current, wanted).pipe(
     Effect.catch((error) => Effect.andThen(Effect.logFatal(error.message), Deferred.fail(loss, error))),
     Effect.forkScoped
   )
@@ -175,6 +260,8 @@ export interface UsedServer {
   readonly postgres: string
   /** Check value of the master key that the database belongs to; null: it remembers none. */
   readonly masterKey: string | null
+  /** Name of the series of the archive; null: the database is not archived. */
+  readonly series: string | null
 }
 
 const readMasterKey = Effect.fnUntraced(function*(sockets: string) {
@@ -217,14 +304,15 @@ export const useServer = Effect.fnUntraced(function*(
     Effect.scoped(readMasterKey(sockets)),
     (cause) => unreachableError(cluster, 0, cause)
   )
-  return { sockets, postgres: cluster.binaries.major, masterKey }
+  const series = yield* attempt("The archive's series cannot be read", () => readSeries(cluster)?.name ?? null)
+  return { sockets, postgres: cluster.binaries.major, masterKey, series }
 })
 
 /** Whether a server recovers on a cluster that was copied: starts one, asks it, and stops it. */
-export const checkRecovery = (cluster: Cluster): Effect.Effect<void, StoreError> =>
+export const checkRecovery = (cluster: Cluster, start: ServerStart = {}): Effect.Effect<void, StoreError> =>
   Effect.scoped(Effect.gen(function*() {
     const paths = yield* findSocketPaths(cluster)
-    const server = yield* Effect.acquireRelease(ensureServer(cluster, paths), ({ pid }) => stopServer(pid))
+    const server = yield* Effect.acquireRelease(ensureServer(cluster, paths, start), ({ pid }) => stopServer(pid))
     yield* Effect.mapError(readMasterKey(server.sockets), (cause) => unreachableError(cluster, server.pid, cause))
   }))
 

@@ -2,7 +2,16 @@
 import { Schema } from "effect"
 
 /** The checks that parts of the service register, beside the database's own. */
-export const CheckName = Schema.Literals(["writes", "networks", "leases", "transfers", "timers", "prices", "accepting"])
+export const CheckName = Schema.Literals([
+  "writes",
+  "networks",
+  "leases",
+  "transfers",
+  "timers",
+  "prices",
+  "archive",
+  "accepting"
+])
 export type CheckName = typeof CheckName.Type
 
 /** Something that is wrong, in a sentence for the operator: what it means and what to do. */
@@ -44,7 +53,9 @@ export const HealthReport = Schema.Struct({
     /** No due work is late: an expiry, or events that wait for a sink. */
     timers: Check,
     /** Every asset that had a usable price has one. */
-    prices: Check
+    prices: Check,
+    /** Changes of the embedded database reach its archive in time; true where none is configured. */
+    archive: Check
   })
 }).annotate({
   identifier: "HealthReport",
@@ -63,7 +74,8 @@ export const HealthReport = Schema.Struct({
       leases: { ok: true },
       transfers: { ok: true },
       timers: { ok: true },
-      prices: { ok: true }
+      prices: { ok: true },
+      archive: { ok: true }
     }
   }]
 })
@@ -122,7 +134,8 @@ export const mergeReports = (own: HealthReport, first: HealthReport | null): Hea
       leases: isWell("leases"),
       transfers: isWell("transfers"),
       timers: isWell("timers"),
-      prices: isWell("prices")
+      prices: isWell("prices"),
+      archive: isWell("archive")
     }
   }
 }
@@ -171,7 +184,8 @@ export const makeReport = (
       leases: isWell("leases"),
       transfers: isWell("transfers"),
       timers: isWell("timers"),
-      prices: isWell("prices")
+      prices: isWell("prices"),
+      archive: isWell("archive")
     }
   }
 }

@@ -5,42 +5,14 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { randomUUID } from "node:crypto"
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { seededRandom } from "../support/Crash.ts"
 import { testSeed } from "../support/Seed.ts"
-import { makeSite, network, run, succeed } from "../support/BackupSite.ts"
-import { type Service, startService, until } from "../support/Service.ts"
-
-const createInvoice = Effect.fnUntraced(function*(service: Service, key: string) {
-  const { json } = yield* service.call("/api/v1/invoices", {
-    headers: { "x-api-key": key, "idempotency-key": randomUUID() },
-    body: { amount_usd: 5 }
-  })
-  const headers = json.payment_session_headers
-  const { json: list } = yield* service.call(`/api/v1/payments/available-tokens?mode=network&network=${network}`, {
-    headers
-  })
-  const token = list.find(({ token_symbol: symbol }: any) => symbol === "USDC")
-  const { text } = yield* service.call("/api/v1/payments/payment-addresses", {
-    headers,
-    body: { network, token_id: token.id }
-  })
-  const address = /0x[0-9a-fA-F]{40}/.exec(text)![0].toLowerCase()
-  return { id: json.invoice_id as string, address }
-})
-
-const pay = (service: Service, key: string, id: string) =>
-  service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body: { action: "pay" } })
-
-const statusOf = (service: Service, key: string, id: string) =>
-  Effect.map(
-    service.call(`/api/v1/invoices/${id}`, { headers: { "x-api-key": key } }),
-    ({ json, status }) => status === 200 ? (json.data?.status ?? json.status ?? json.invoice?.status) : status
-  )
+import { createInvoice, makeSite, pay, run, statusOf, succeed } from "../support/BackupSite.ts"
+import { startService, until } from "../support/Service.ts"
 
 describe("a backup of the embedded database", () => {
   it.live(

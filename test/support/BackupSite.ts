@@ -2,9 +2,10 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
 import { spawn } from "node:child_process"
+import { randomUUID } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { commandLine, configOf, temporaryDirectory } from "./Service.ts"
+import { commandLine, configOf, type Service, temporaryDirectory } from "./Service.ts"
 
 /** The network that its invoices are paid on. */
 export const network = "base"
@@ -46,3 +47,32 @@ export const makeSite = Effect.fnUntraced(function*(receiver: string) {
   const recipient = /age1\w+/.exec(readFileSync(identity, "utf8"))![0]
   return { folder, file, identity, recipient, config }
 })
+
+/** An invoice, and the address that its customer is given. */
+export const createInvoice = Effect.fnUntraced(function*(service: Service, key: string) {
+  const { json } = yield* service.call("/api/v1/invoices", {
+    headers: { "x-api-key": key, "idempotency-key": randomUUID() },
+    body: { amount_usd: 5 }
+  })
+  const headers = json.payment_session_headers
+  const { json: list } = yield* service.call(`/api/v1/payments/available-tokens?mode=network&network=${network}`, {
+    headers
+  })
+  const token = list.find(({ token_symbol: symbol }: any) => symbol === "USDC")
+  const { text } = yield* service.call("/api/v1/payments/payment-addresses", {
+    headers,
+    body: { network, token_id: token.id }
+  })
+  const address = /0x[0-9a-fA-F]{40}/.exec(text)![0].toLowerCase()
+  return { id: json.invoice_id as string, address }
+})
+
+export const pay = (service: Service, key: string, id: string) =>
+  service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": key }, body: { action: "pay" } })
+
+/** What an invoice is; the HTTP status where it cannot be read. */
+export const statusOf = (service: Service, key: string, id: string) =>
+  Effect.map(
+    service.call(`/api/v1/invoices/${id}`, { headers: { "x-api-key": key } }),
+    ({ json, status }) => status === 200 ? (json.data?.status ?? json.status ?? json.invoice?.status) : status
+  )

@@ -5,15 +5,9 @@ import { Argument, Command, Flag } from "effect/cli"
 import { constants, setPriority } from "node:os"
 import { takeBackup } from "../../../runtime/backup/Backup.ts"
 import { verifyBackup } from "../../../runtime/backup/Restore.ts"
+import { recipientPattern } from "../../../runtime/store/Embedded.ts"
 import { rateLimits } from "../../../runtime/store/embedded/BaseBackup.ts"
-import {
-  backupText,
-  identityFlag,
-  identityPattern,
-  readIdentities,
-  recipientPattern,
-  withProgress
-} from "../Backups.ts"
+import { backupText, identityFlag, identityPattern, readIdentities, withProgress } from "../Backups.ts"
 import { environment } from "../Environment.ts"
 import { commandFailed, wrongUse } from "../Failure.ts"
 import { answer } from "../Output.ts"

@@ -7,6 +7,7 @@ import { reasonOf, StoreError } from "../StoreError.ts"
 import { errorLine, plainEnvironment, programFailed, restrictAccess } from "./Cluster.ts"
 import type { Cluster, SocketPaths } from "./Cluster.ts"
 import { attempt, hasProc, openToAppend, readSmallFile } from "./Files.ts"
+import { archiveSettings } from "./Spool.ts"
 
 /**
  * Settings for a small machine: about 80 MB in all. Durable: an answered commit survives a power cut. On a unix socket
@@ -51,6 +52,16 @@ const stopPatience = Duration.seconds(20)
 
 /** The log is set aside when it is larger at a start; one older file is kept. */
 const logBytes = 10 * 1024 * 1024
+
+/** What one start has of its own. */
+export interface ServerStart {
+  /** Seconds after which a server that archives finishes a segment. */
+  readonly maximumLagSeconds?: number | undefined
+  /** Settings beside those of every server. */
+  readonly settings?: Readonly<Record<string, string>>
+  /** How long it may take. */
+  readonly patience?: Duration.Duration
+}
 
 /** A server that takes connections. */
 export interface Server {
@@ -125,12 +136,14 @@ const busyPattern =
 const startServer = Effect.fnUntraced(function*(
   cluster: Cluster,
   sockets: SocketPaths,
-  stale: number | undefined
+  stale: number | undefined,
+  start: ServerStart
 ): Effect.fn.Return<Server, StoreError | Busy> {
   yield* restrictAccess(cluster)
   const log = yield* attempt("The database's log cannot be written", () => openLog(cluster.log))
   const child = yield* Effect.sync(() => {
-    const options = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`])
+    const all = { ...settings, ...archiveSettings(cluster, start.maximumLagSeconds), ...start.settings }
+    const options = Object.entries(all).flatMap(([name, value]) => ["-c", `${name}=${value}`])
     const serverProcess = spawn(
       cluster.binaries.postgres,
       ["-D", cluster.argument, "-k", sockets.argument, ...options],
@@ -167,7 +180,7 @@ const startServer = Effect.fnUntraced(function*(
         : undefined
     )
   })
-  return yield* awaitServer(outcome, cluster).pipe(
+  return yield* awaitServer(outcome, cluster, start).pipe(
     Effect.onInterrupt(() => child.pid === undefined ? Effect.void : stopServer(child.pid))
   )
 })
@@ -175,7 +188,8 @@ const startServer = Effect.fnUntraced(function*(
 /** Asks again until there is a server; a start that takes longer than `startPatience` has failed. */
 const awaitServer = <E>(
   ask: Effect.Effect<Server | undefined, E>,
-  cluster: Cluster
+  cluster: Cluster,
+  { patience = startPatience }: ServerStart
 ): Effect.Effect<Server, E | StoreError> =>
   Effect.gen(function*() {
     while (true) {
@@ -184,23 +198,27 @@ const awaitServer = <E>(
       yield* Effect.sleep(poll)
     }
   }).pipe(Effect.timeoutOrElse({
-    duration: startPatience,
+    duration: patience,
     orElse: () =>
       Effect.fail(
         new StoreError({
-          what: `The embedded database was not ready after ${Duration.format(startPatience)}.`,
+          what: `The embedded database was not ready after ${Duration.format(patience)}.`,
           hint: `See ${cluster.log}: it may still be recovering from a crash.`
         })
       )
   }))
 
 /** The running server, once its own start or stop is over; else a new one. */
-const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Server, StoreError | Busy> =>
+const adoptOrStart = (
+  cluster: Cluster,
+  sockets: SocketPaths,
+  start: ServerStart
+): Effect.Effect<Server, StoreError | Busy> =>
   awaitServer(
     Effect.gen(function*() {
       const found = yield* attempt("The data directory cannot be read", () => readPidFile(cluster))
       if (found === undefined || !isServer(cluster, found.pid)) {
-        return yield* startServer(cluster, sockets, found?.pid)
+        return yield* startServer(cluster, sockets, found?.pid, start)
       }
       if (found.status !== "ready") return undefined
       if (yield* restrictAccess(cluster)) yield* signal(found.pid, "SIGHUP")
@@ -208,7 +226,8 @@ const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Ser
       const isHere = found.sockets === sockets.argument || found.sockets === cluster.directory
       return { pid: found.pid, sockets: isHere ? sockets.directory : found.sockets, isAdopted: true }
     }),
-    cluster
+    cluster,
+    start
   )
 
 /**
@@ -216,8 +235,12 @@ const adoptOrStart = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Ser
  * service's: the caller's lock tells them apart), or a new one. Never deletes `postmaster.pid`: PostgreSQL itself
  * judges whether it is stale. A directory that is still held is tried for 5 s.
  */
-export const ensureServer = (cluster: Cluster, sockets: SocketPaths): Effect.Effect<Server, StoreError> =>
-  adoptOrStart(cluster, sockets).pipe(
+export const ensureServer = (
+  cluster: Cluster,
+  sockets: SocketPaths,
+  start: ServerStart = {}
+): Effect.Effect<Server, StoreError> =>
+  adoptOrStart(cluster, sockets, start).pipe(
     Effect.retry({
       while: (error) => error._tag === "Busy",
       schedule: Schedule.spaced(busyRetry).pipe(Schedule.upTo({ duration: busyPatience }))
@@ -235,6 +258,12 @@ const signal = (pid: number, name: "SIGHUP" | "SIGINT" | "SIGQUIT") =>
   Effect.sync(() => {
     if (isAlive(pid)) process.kill(pid, name)
   })
+
+/**
+ * Has the server look at `archive_timeout`. Its checkpointer begins while it recovers, and then sleeps for the five
+ * minutes of `checkpoint_timeout` unless it is woken. Source: PostgreSQL 18, postmaster/checkpointer.c.
+ */
+export const wakeArchive = (pid: number): Effect.Effect<void> => signal(pid, "SIGHUP")
 
 const awaitExit = (pid: number) =>
   Effect.sync(() => isAlive(pid)).pipe(
