@@ -4,7 +4,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { RpcClient } from "effect/rpc"
 import { KeyId, MerchantId } from "../../../schemas/Ids.ts"
 import type { Environment } from "../../../schemas/Network.ts"
-import { AuthRpc } from "../../auth/rpc.ts"
+import { AuthRpc, Name } from "../../auth/rpc.ts"
 import { withInternalPort } from "../Internal.ts"
 import { answer, facts, say, table } from "../Output.ts"
 import { loadConfig, merchantFlag } from "../ServiceConfig.ts"
@@ -16,7 +16,7 @@ export const defaultEnvironment = (served: ReadonlyArray<Environment>): Environm
 
 const create = Command.make("create", {
   merchant: merchantFlag,
-  name: Flag.String("name").pipe(Flag.withDescription("What its owner tells it from others by")),
+  name: Flag.String("name").pipe(Flag.withSchema(Name), Flag.withDescription("What its owner tells it from others by")),
   scope: Flag.Literals("scope", ["merchant", "commerce"]).pipe(
     Flag.withDescription("The whole account, or commerce records only"),
     Flag.withDefault("merchant" as const)
