@@ -123,6 +123,6 @@ describe("an archived embedded database", () => {
           (count) => count === 2
         )
       }).pipe(Effect.scoped),
-    120_000
+    300_000
   )
 })
