@@ -117,14 +117,11 @@ export const make = Effect.gen(function*() {
      * another version of `effect` keeps it elsewhere.
      */
     scalar: Effect.suspend(() => {
-      const inEffect = () => {
+      // Only where it is asked for: beside a bundle there is no package of that name.
+      const fromEffect = Effect.suspend(() => {
         const home = path.dirname(findPackageJSON("effect", import.meta.url) ?? "")
-        return path.join(home, "dist", "http-api", "internal", "httpApiScalar.js")
-      }
-      const fromEffect = Effect.map(
-        Effect.orDie(fs.readFileString(inEffect())),
-        (source) => JSON.parse(literalOf(source)) as string
-      )
+        return fs.readFileString(path.join(home, "dist", "http-api", "internal", "httpApiScalar.js"))
+      }).pipe(Effect.orDie, Effect.map((source) => JSON.parse(literalOf(source)) as string))
       return fs.readFile(path.join(folder, "scalar.js.gz")).pipe(
         Effect.flatMap((bytes) => Effect.promise(() => decompress(bytes))),
         Effect.map((bytes) => bytes.toString()),

@@ -44,7 +44,7 @@ describe("a disk that fills up", () => {
           assert.deepStrictEqual(readdirSync(disk), [])
           const { merchant_key: key } = yield* service.keys
           const { status } = yield* service.call("/api/v1/invoices", {
-            headers: { "x-api-key": key, "idempotency-key": "after the disk was full" },
+            headers: { "x-api-key": key, "idempotency-key": "after-the-disk-was-full" },
             body: { amount_usd: 5 }
           })
           assert.strictEqual(status, 200)
