@@ -1,10 +1,9 @@
 /** Between callers, outside and inside, and the actor; and the demo store of a new devnet. */
 import { Console, Effect, FileSystem, Path } from "effect"
-import { SqlClient } from "effect/sql"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
-import { advisoryLock, lockSpace } from "../../runtime/store/Locks.ts"
+import { inTurn } from "../../runtime/store/Locks.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -229,6 +228,9 @@ export const rpcHandlers = Effect.gen(function*() {
   })
 })
 
+/** For how long an instance that dies while it makes the demo merchant keeps others from it. */
+const demoTurnSeconds = 10
+
 const demoKeys = (["merchant", "commerce"] as const).map((scope) => ({
   name: `Demo ${scope} key`,
   scope,
@@ -267,8 +269,6 @@ export const demoStore = Effect.gen(function*() {
     if (isKept) yield* Effect.annotateLogs(Effect.logInfo("the keys of the demo merchant are in a file"), { file })
     return
   }
-  const sql = yield* SqlClient.SqlClient
-
   const write = ([merchant, commerce]: ReadonlyArray<KeyWithSecret>) =>
     Effect.gen(function*() {
       yield* files.makeDirectory(settings.dataDirectory, { recursive: true })
@@ -279,9 +279,10 @@ export const demoStore = Effect.gen(function*() {
     })
 
   // Two instances that start at once make one: the second waits here, and then finds it.
-  yield* sql.withTransaction(
+  yield* inTurn(
+    "auth-demo-merchant",
+    demoTurnSeconds,
     Effect.gen(function*() {
-      yield* sql`SELECT pg_advisory_xact_lock(${lockSpace}, ${advisoryLock.demoMerchant})`
       if (yield* keys.anyMerchant) return
       const [merchant, commerce] = yield* keys.createWithKeys("Demo Store", demoKeys, write)
       yield* Console.log(demoBlock(settings.publicUrl, file, merchant?.key ?? "", commerce?.key ?? ""))
