@@ -3,7 +3,7 @@ import { Console, Effect, FileSystem, Path } from "effect"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
-import { inTurn } from "../../runtime/store/Locks.ts"
+import { runUnderLease } from "../../runtime/leases/FiniteWork.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -228,8 +228,8 @@ export const rpcHandlers = Effect.gen(function*() {
   })
 })
 
-/** For how long an instance that dies while it makes the demo merchant keeps others from it. */
-const demoTurnSeconds = 10
+/** The demo merchant is made in less; an instance that dies meanwhile keeps others from it for so long. */
+const demoLeaseSeconds = 30
 
 const demoKeys = (["merchant", "commerce"] as const).map((scope) => ({
   name: `Demo ${scope} key`,
@@ -279,9 +279,9 @@ export const demoStore = Effect.gen(function*() {
     })
 
   // Two instances that start at once make one: the second waits here, and then finds it.
-  yield* inTurn(
+  yield* runUnderLease(
     "auth-demo-merchant",
-    demoTurnSeconds,
+    demoLeaseSeconds,
     Effect.gen(function*() {
       if (yield* keys.anyMerchant) return
       const [merchant, commerce] = yield* keys.createWithKeys("Demo Store", demoKeys, write)

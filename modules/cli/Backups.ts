@@ -1,8 +1,9 @@
 /** What the commands about backups share: keys, sentences, progress. */
-import { DateTime, Effect, FileSystem } from "effect"
+import { Effect, FileSystem } from "effect"
 import { Flag } from "effect/cli"
 import type { BackupDescription } from "../../runtime/backup/Description.ts"
 import { commandFailed } from "./Failure.ts"
+import { timeText } from "./TimeText.ts"
 
 export const identityPattern = /^AGE-SECRET-KEY-(?:PQ-)?1[0-9A-Z]{58,}$/
 
@@ -44,9 +45,6 @@ export const withProgress = <A, E, R>(
     }
     return Effect.ensuring(work(onProgress), Effect.sync(() => writeLine("")))
   })
-
-/** A moment for people: UTC. */
-export const timeText = (seconds: number): string => DateTime.formatIso(DateTime.makeUnsafe(seconds * 1000))
 
 /** What a backup is, for people. */
 export const backupText = ({ backup_time, postgres, version }: BackupDescription): string =>

@@ -1,5 +1,6 @@
 /** How a command ends: the sentence on stderr, and the exit code that scripts decide by. */
 import { Cause, Exit, Predicate, Schema } from "effect"
+import { isConfigFailure } from "../../runtime/config/Problem.ts"
 
 /** Codes of the process (modules/docs/guides/cli.md#exit-codes). */
 export const exitCodes = { done: 0, failed: 1, usage: 2, unauthorized: 3, notFound: 4, interrupted: 130 } as const
@@ -26,12 +27,6 @@ export const commandFailed = (kind: FailureKind, reason: string, hint?: string):
 
 /** The command line was read, and one of its values cannot be used. */
 export const wrongUse = (reason: string, hint?: string): CommandFailed => commandFailed("usage", reason, hint)
-
-const isConfigFailure = (error: unknown): boolean =>
-  Predicate.isTagged(error, "ConfigInvalid") ||
-  // A plugin may find out only at its start that a file named in the config cannot be used.
-  Predicate.isTagged(error, "PluginFailed") && Predicate.hasProperty(error, "cause") &&
-    Predicate.isTagged(error.cause, "ConfigInvalid")
 
 /**
  * The exit code of a command. `ownCode` is what the command itself set before it was interrupted: a service that a

@@ -1,12 +1,12 @@
 /** Reads the command line and runs the command that it names. */
 import { Cause, Console, Effect, Logger, Predicate } from "effect"
 import { CliOutput, Command } from "effect/cli"
+import { version } from "../../runtime/telemetry/Build.ts"
 import { type CommandEntry, commandList } from "./CommandList.ts"
 import { type RunnableCommand, wholeTree } from "./CommandTree.ts"
 import { CommandFailed } from "./Failure.ts"
 import { sharedFlags } from "./Flags.ts"
 import { paintFor, say } from "./Output.ts"
-import { version } from "./Version.ts"
 
 /** A command that is not asked for: its name and description are all that the help and a wrong word need. */
 const placeholder = ({ description, name }: CommandEntry): RunnableCommand =>
@@ -54,7 +54,7 @@ const presenter: CliOutput.Presenter = {
 /** Log lines of parts of the service that a command runs are talk; `start` has the service's own log. */
 const logs = Logger.layer([Logger.withConsoleError(Logger.formatLogFmt)])
 
-/** The one place where a failure becomes words for a person. */
+/** The one place where the failure of a command becomes words for a person. */
 const report = (cause: Cause.Cause<unknown>) =>
   Effect.gen(function*() {
     if (Cause.hasInterruptsOnly(cause)) return
@@ -75,7 +75,7 @@ export const run = (words: ReadonlyArray<string>): Effect.Effect<void, unknown, 
     words.includes("--wizard")
   return Effect.gen(function*() {
     const tree = yield* treeWith((one) => isWhole || one === name)
-    yield* Command.runWith(tree, { version })(words)
+    yield* Command.runWith(tree, { version: version() })(words)
   }).pipe(
     Effect.provideService(wholeTree, treeWith(() => true)),
     Effect.provide([CliOutput.layerPresenter(presenter), logs]),

@@ -5,7 +5,16 @@
  */
 import type { JournalEntry, ReceiveTarget } from "../../runtime/Chains.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import { type BaseUnits, baseUnits, parseUnits, readRate, tokenAmountUp, usdMillis } from "../../schemas/Money.ts"
+import {
+  type BaseUnits,
+  baseUnits,
+  formatUnits,
+  parseUnits,
+  readRate,
+  tokenAmountUp,
+  type UsdMillis,
+  usdMillis
+} from "../../schemas/Money.ts"
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { playMoneyHash, playMoneySender } from "../../schemas/PlayMoney.ts"
 import type { Quote } from "../../schemas/Quote.ts"
@@ -75,6 +84,18 @@ export const unitsFor = (
   return amount === undefined
     ? simulatedUnits(action, quotedUnits)
     : tokenAmountUp(usdMillis(BigInt(amount)), rate, decimals)
+}
+
+/**
+ * The quote of an invoice whose token gets no new one, for what remains by now: since it was made, a part may have been
+ * paid. The amount is rounded up, as in every quote.
+ */
+export const quoteOfRest = (quote: Quote, amountRemaining: UsdMillis, decimals: number): Quote => {
+  const rate = quote.exchange_rate === null ? undefined : readRate(quote.exchange_rate)
+  return rate === undefined ? quote : {
+    ...quote,
+    estimated_token_amount_remaining: formatUnits(tokenAmountUp(amountRemaining, rate, decimals), decimals)
+  }
 }
 
 /** How a network is to one merchant: it gives no answer, its blocks come late, or as it is. */

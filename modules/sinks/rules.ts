@@ -67,14 +67,20 @@ export const merchantsWithMore = (
   return positions.map(({ merchantId }) => merchantId).filter((id) => !isDone.has(id))
 }
 
-/** Milliseconds for which a sink may store nothing of what waits before health degrades. */
+/** When the oldest event that a round read was committed, in epoch milliseconds; undefined: it read none. */
+export const oldestMillis = (readings: ReadonlyArray<MerchantReading>): number | undefined => {
+  const firsts = readings.flatMap(({ events: [first] }) => first === undefined ? [] : [Number(first.position.ms)])
+  return firsts.length === 0 ? undefined : Math.min(...firsts)
+}
+
+/** Milliseconds that an event may wait for a sink that does not take it before health degrades. */
 export const staleMillis = 60_000
 
-/** What health says of a sink that has stored nothing for so long while events wait. */
+/** What health says of a sink that does not take events, of which the oldest is so old. */
 export const sinkFindings = (sink: string, waitingMillis: number): ReadonlyArray<Finding> =>
   waitingMillis <= staleMillis ? [] : [{
     effect: "degraded",
     message:
-      `Events wait for "${sink}", which has stored none for ${Math.round(waitingMillis / 1_000)} s: the log says `
-      + "why. None is lost while they are kept."
+      `"${sink}" does not take events, of which the oldest waits for ${Math.round(waitingMillis / 1_000)} s: the log `
+      + "says why. None is lost while they are kept."
   }]

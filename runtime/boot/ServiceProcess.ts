@@ -12,7 +12,8 @@ import { loginLink, type LoginRequest, mayPrintLink } from "./LoginLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./ProcessRole.ts"
 import { type StopReason, watchStops } from "./Stops.ts"
 import { monotonicMillis } from "../Clock.ts"
-import { ConfigInvalid, exitCodeConfig, load, type LoadedConfig } from "../Config.ts"
+import { exitCodeConfig, load, type LoadedConfig } from "../Config.ts"
+import { isConfigFailure } from "../config/Problem.ts"
 import { Settings } from "../Settings.ts"
 import { StoreGuard } from "../Store.ts"
 import * as Logs from "../telemetry/Logs.ts"
@@ -138,7 +139,7 @@ const start = (config: LoadedConfig) =>
 /** The service of a config file until a signal stops it. Fails with the report of what is wrong with the file. */
 export const serve = (file: string) => Effect.flatMap(load({ file, environment: process.env }), start)
 
-/** The one place where a failure becomes words for a person and an exit code for a machine. */
+/** The one place where the failure of the service becomes words for a person. */
 export const reportFailure = (cause: Cause.Cause<unknown>) =>
   Effect.gen(function*() {
     const error = Cause.squash(cause)
@@ -152,12 +153,7 @@ export const reportFailure = (cause: Cause.Cause<unknown>) =>
 /** 0: it was stopped. 2: the config cannot be used. */
 export const exitCodeOf = (exit: Exit.Exit<unknown, unknown>): number => {
   if (Exit.isSuccess(exit) || Cause.hasInterruptsOnly(exit.cause)) return 0
-  const error = Cause.squash(exit.cause)
-  // A plugin may find out only at its start that a file named in the config cannot be used.
-  const reason = Predicate.isTagged(error, "PluginFailed") && Predicate.hasProperty(error, "cause")
-    ? error.cause
-    : error
-  return reason instanceof ConfigInvalid ? exitCodeConfig : 1
+  return isConfigFailure(Cause.squash(exit.cause)) ? exitCodeConfig : 1
 }
 
 const giveUp = () => {

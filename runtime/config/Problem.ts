@@ -1,5 +1,5 @@
 /** What is wrong with a config: all problems at once, each where it stands and with what to do about it. */
-import { Schema } from "effect"
+import { Predicate, Schema } from "effect"
 import { misspelledWord } from "../Spelling.ts"
 import { codeFrame, type KeyPath, keySpanOf, positionOf, printPath, type Source, type Span, spanOf } from "./Source.ts"
 
@@ -25,6 +25,13 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigIn
 
 /** Exit code of a config that cannot be used; every other failure is 1. */
 export const exitCodeConfig = 2
+
+/** Whether a start or a command failed by its config. */
+export const isConfigFailure = (error: unknown): boolean =>
+  Predicate.isTagged(error, "ConfigInvalid") ||
+  // A plugin may find out only at its start that a file named in the config cannot be used.
+  Predicate.isTagged(error, "PluginFailed") && Predicate.hasProperty(error, "cause") &&
+    Predicate.isTagged(error.cause, "ConfigInvalid")
 
 /** A problem before there is a text to point into: the file itself cannot be read. */
 export const unreadable = (message: string): ConfigInvalid => new ConfigInvalid({ report: message, count: 1 })

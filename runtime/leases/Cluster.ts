@@ -1,10 +1,10 @@
 /**
- * Leases divided among the instances of a cluster by effect/cluster: its hash ring says which instance has a name,
- * advisory locks keep two from having it, and a name passes on within about a second. Instances meet in the database
- * alone: there are no messages between them and no port.
+ * Leases divided among the instances of a cluster by effect/cluster: its hash ring says which instance has a name, and
+ * advisory locks keep two from having it. When an instance ends, another one has its names within about a second.
+ * Instances meet in the database alone: there are no messages between them and no port.
  *
- * A lock is no proof: who was paused may still believe in it. So each term takes the next token of the table `leases`,
- * commits carry it, and a term ends once a newer one has begun.
+ * A lock is no proof: a process that was paused may still act as if it had it. So each term takes the next token of the
+ * table `leases`, commits carry it, and a term ends once a newer one has begun.
  *
  * Two versions of the service must agree on the names of the groups and their order, on the number of shards and on the
  * prefix: a lock's number is made of them. `test/runtime/leases/Cluster.test.ts` holds them. Nothing else imports
@@ -46,7 +46,7 @@ export interface ClusterOptions {
   readonly instanceId: string
   /** What this instance does. */
   readonly roles: ReadonlyArray<InstanceRole>
-  /** How long a frozen instance keeps its work. That of a killed one passes on within about a second. */
+  /** How long a frozen instance keeps its work. Others have that of a killed one within about a second. */
   readonly takeoverMillis: number
 }
 
@@ -56,8 +56,8 @@ const shardsPerRole = 60
 /** Names the engine's tables, and its locks. */
 const prefix = "cluster"
 
-/** How often locks are confirmed and terms are looked at, within the time a frozen instance keeps its work. */
-const looksPerTakeover = 3
+/** How often locks and leases are renewed within the time that a frozen instance keeps its work. */
+const renewalsPerTakeover = 3
 
 /** How often an instance looks for those that came and went. */
 const memberMillis = 1_000
@@ -65,12 +65,17 @@ const memberMillis = 1_000
 /** Instances that come within this time are given work together. */
 const joinMillis = 2 * memberMillis
 
-/** Pause before a fence is asked for again that the database did not give. */
+/** Pause before a fence is asked for again that the database did not give, or that another instance took. */
 const retryMillis = 200
 
-/** How long an instance on which work is stuck has none, so that others try, and how often it may leave at most. */
-const asideMillis = 30_000
-const betweenLeavesMillis = 600_000
+/** How long a lease may take to be given up: nobody waits for it, because the next term takes its name anyway. */
+const releaseTimeoutMillis = 200
+
+/** How long an instance on which work is stuck has no work, so that others try. */
+const handoverMillis = 30_000
+
+/** The least time between two handovers of an instance: work that is stuck again sooner is stuck everywhere. */
+const betweenHandoversMillis = 600_000
 
 /**
  * What the sessions of an instance are named by: it is a member while it has one. PostgreSQL keeps 63 bytes; this is
@@ -78,7 +83,7 @@ const betweenLeavesMillis = 600_000
  */
 export const sessionNameOf = (instanceId: string): string => `${hostOf(instanceId)}:0`
 
-/** An identity and no place: nobody connects to it. */
+/** The engine wants an address. Nobody connects to this one: it only tells instances apart. */
 const hostOf = (instanceId: string) => `tillwire-${instanceId}`
 
 const addressOf = (instanceId: string) => RunnerAddress.make(hostOf(instanceId), 0)
@@ -122,7 +127,7 @@ const engine = (options: ClusterOptions) => {
     assignedShardGroups: options.roles.map(groupOf),
     shardsPerGroup: shardsPerRole,
     shardLockExpiration: Duration.millis(options.takeoverMillis),
-    shardLockRefreshInterval: Duration.millis(options.takeoverMillis / looksPerTakeover),
+    shardLockRefreshInterval: Duration.millis(options.takeoverMillis / renewalsPerTakeover),
     refreshAssignmentsInterval: Duration.millis(memberMillis),
     // It also paces how often shards are asked for.
     entityMessagePollInterval: Duration.millis(memberMillis),
@@ -158,8 +163,8 @@ const checkSessionName = ({ instanceId }: ClusterOptions) =>
 /** Stands for null in an array of numbers: the driver sends no array of nulls alone. */
 const noProgress = -1
 
-/** What a look reads of each name. */
-interface LookRow {
+/** What is read of each name. */
+interface LeaseRow {
   readonly name: string
   readonly token: bigint
   readonly until: string
@@ -196,21 +201,22 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
   /** The row stays; that nobody has the name is seen at once. */
   release: ({ name, token }: Fence) =>
     sql`UPDATE leases SET until = '-infinity' WHERE name = ${name} AND token = ${token}`.pipe(
-      Effect.timeout(retryMillis),
+      Effect.timeout(releaseTimeoutMillis),
       Effect.catchCause(() => Effect.void)
     ),
 
   /**
    * One statement for all names: renews those of this instance, in the order in which commits lock them, and reads what
-   * became of all. Renewing is for those who look, and for instances without `cluster`; locks do not need it.
+   * became of all. Locks decide who works. The rows are renewed so that operators and instances without `cluster` can
+   * read them.
    */
-  look: (works: ReadonlyMap<string, Work>) =>
+  renewAndRead: (works: ReadonlyMap<string, Work>) =>
     Effect.gen(function*() {
       const now = yield* monotonicMillis
       const own = [...works.values()].flatMap(({ record, term }) =>
         term === undefined ? [] : [{ record, term, sinceProgress: takeNewProgress(record, now) }]
       )
-      const rows = yield* sql<LookRow>`
+      const rows = yield* sql<LeaseRow>`
         WITH own AS (
           SELECT l.name, o.since FROM leases l JOIN unnest(
               ${own.map(({ record }) => record.name)}::text[],
@@ -247,29 +253,29 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
  * Gives all work of this instance to the others for a while, because some of it is stuck here; not where there is
  * nobody else to do it, and not again and again: then it is stuck everywhere.
  */
-const makeLeave = ({ instanceId }: ClusterOptions) =>
+const makeHandover = ({ instanceId }: ClusterOptions) =>
   Effect.gen(function*() {
     const members = yield* RunnerStorage.RunnerStorage
     const scope = yield* Effect.scope
     const self = addressOf(instanceId)
-    let leftAtMillis = -Infinity
+    let handedOverAtMillis = -Infinity
     return ({ name, role }: WorkRecord) =>
       Effect.gen(function*() {
         const now = yield* monotonicMillis
-        if (now - leftAtMillis < betweenLeavesMillis) return
+        if (now - handedOverAtMillis < betweenHandoversMillis) return
         const others = (yield* members.getRunners).filter(([runner, isHealthy]) =>
           isHealthy && runner.address.host !== self.host && runner.groups.includes(groupOf(role))
         )
         if (others.length === 0) return
-        leftAtMillis = now
+        handedOverAtMillis = now
         yield* Effect.logError("Work is stuck on this instance, which leaves its work to the others for a while", {
           name,
-          seconds: asideMillis / 1_000
+          seconds: handoverMillis / 1_000
         })
         yield* members.setRunnerHealth(self, false)
         yield* Effect.forkIn(
           Effect.andThen(
-            Effect.sleep(asideMillis),
+            Effect.sleep(handoverMillis),
             Effect.retry(members.setRunnerHealth(self, true), Schedule.spaced(memberMillis))
           ).pipe(Effect.ignore),
           scope
@@ -282,7 +288,7 @@ const make = (options: ClusterOptions) =>
     const { roles, takeoverMillis } = options
     const sharding = yield* Sharding.Sharding
     const rows = makeTermRows(yield* SqlClient.SqlClient, options)
-    const leave = yield* makeLeave(options)
+    const handOver = yield* makeHandover(options)
     const works = new Map<string, Work>()
 
     const termOf = <R>(
@@ -317,16 +323,16 @@ const make = (options: ClusterOptions) =>
           // Another instance may believe that the name is its own, for a moment.
           if (end._tag === "Superseded") return Effect.sleep(retryMillis)
           if (end._tag === "Died") return Effect.sleep(pauseAfterDeathMillis)
-          return end.mustMove ? leave(record) : Effect.void
+          return end.mustMove ? handOver(record) : Effect.void
         }).pipe(Effect.forever)
         yield* sharding.registerSingleton(name, rounds, { shardGroup: groupOf(leaseOptions.role) })
         return yield* Effect.never
       })) as Effect.Effect<never, never, R>
 
     yield* Effect.forkScoped(
-      rows.look(works).pipe(
+      rows.renewAndRead(works).pipe(
         Effect.catchCause((cause) => Effect.logWarning("Leases were not renewed", cause)),
-        Effect.andThen(Effect.sleep(takeoverMillis / looksPerTakeover)),
+        Effect.andThen(Effect.sleep(takeoverMillis / renewalsPerTakeover)),
         Effect.forever
       )
     )

@@ -1,7 +1,7 @@
 /**
  * Sessions of the database as the service needs them. A pooler between may drop their settings, or give the statements
- * of one connection to the sessions of several: both are found at the start, because either loses money quietly (locks
- * that are not held, notifications that do not come, statements without an end).
+ * of one connection to several sessions. Both are found at the start, because without locks that hold and statements
+ * that end a payment may be credited twice or not at all.
  */
 import { Effect } from "effect"
 import { SqlClient, type SqlConnection, type SqlError } from "effect/sql"
@@ -10,7 +10,8 @@ import { StoreError } from "./StoreError.ts"
 
 /**
  * Session settings every connection starts with. A statement longer than 30 s or a transaction idle for 10 s is a fault
- * that would hold locks, so the server ends it. Isolation and time zone are fixed because the SQL above relies on them.
+ * that would hold locks, so the server ends it. Isolation and time zone are fixed because the SQL of the service relies
+ * on them.
  */
 export const sessionSettings = {
   statement_timeout: "30s",
@@ -61,7 +62,10 @@ const readSettings = Effect.gen(function*() {
   }
 })
 
-/** Rounds of {@link hasSessions}: a pooler in transaction mode was caught in the first of three (measured). */
+/**
+ * Rounds of {@link keepsSession}: a pooler in transaction mode may give the same session again by chance. See
+ * `test/deployment/pgbouncer.test.ts`.
+ */
 const sessionRounds = 3
 
 const pidOf = (connection: SqlConnection.Connection) =>
@@ -71,7 +75,7 @@ const pidOf = (connection: SqlConnection.Connection) =>
  * Whether a connection keeps its session: the session that it has while another connection is in a transaction is the
  * one that it had before. Takes two connections of the pool.
  */
-const hasSessions: Effect.Effect<boolean, SqlError.SqlError, SqlClient.SqlClient> = Effect.scoped(
+const keepsSession: Effect.Effect<boolean, SqlError.SqlError, SqlClient.SqlClient> = Effect.scoped(
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const watched = yield* sql.reserve
@@ -106,7 +110,7 @@ export const checkSessions = (
           + "start again."
       })
     }
-    if (yield* hasSessions) return
+    if (yield* keepsSession) return
     return yield* new StoreError({
       what: `A pooler at ${where} gives one connection the sessions of several, so that locks, notifications and `
         + "settings do not hold.",

@@ -13,7 +13,7 @@ import {
 import type * as PublicWeb from "../../runtime/PublicWeb.ts"
 import type { Settings } from "../../runtime/Settings.ts"
 import type { DeliveryRequest, Webhooks } from "../../runtime/Webhooks.ts"
-import { settingsOf } from "../runtime/webhooks/Delivery.ts"
+import { settingsOf } from "../support/WebhookSettings.ts"
 
 export type { DeliveredRequest } from "../../runtime/plugintesting/Transports.ts"
 

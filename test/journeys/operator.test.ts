@@ -140,6 +140,13 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       const [a, b] = shops
       const promised = yield* newInvoice(a, { amount_usd: 5 })
       const shown = yield* chooseToken(a, promised, "USDC")
+      const halfPaid = yield* newInvoice(a, { amount_usd: 5 })
+      const simulate = (id: string, key: string, action: string) =>
+        second.call(`/api/v1/devnet/invoices/${id}/simulate`, {
+          headers: { "x-api-key": b.key, "idempotency-key": key },
+          body: { action }
+        })
+      assertStatus(200, yield* simulate(halfPaid.id, "pay-half", "partial"))
       const disabled = assertStatus(
         200,
         yield* post(first, "/networks/base/disable", { ...place, reason: "nodes disagree" }, "alice")
@@ -167,12 +174,11 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       assert.strictEqual(only.json.code, "UNSUPPORTED_NETWORK")
       yield* chooseToken(b, waiting, "USDC", "ethereum")
 
-      const paid = yield* second.call(`/api/v1/devnet/invoices/${promised.id}/simulate`, {
-        headers: { "x-api-key": b.key, "idempotency-key": "pay-promised" },
-        body: { action: "pay" }
-      })
-      assertStatus(200, paid)
+      assertStatus(200, yield* simulate(promised.id, "pay-promised", "pay"))
       yield* until("the promised payment counts", readInvoice(a, promised.id), ({ status }) => status === "paid")
+      assertStatus(200, yield* simulate(halfPaid.id, "pay-rest", "pay"))
+      const whole = yield* until("the rest counts", readInvoice(a, halfPaid.id), ({ status }) => status === "paid")
+      assert.strictEqual(whole.amount_paid, 5_000)
 
       const publicStates = yield* Effect.map(
         second.call("/api/v1/networks/status"),

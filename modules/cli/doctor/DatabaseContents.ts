@@ -17,8 +17,8 @@ export interface TablesState {
 
 const tables = "database tables"
 
-/** Judges the tables of all modules. Pure. */
-export const judgeTables = (states: ReadonlyArray<TablesState>): Finding => {
+/** What doctor says of the tables of all modules. Pure. */
+export const tableFinding = (states: ReadonlyArray<TablesState>): Finding => {
   if (states.every(({ applied }) => applied.length === 0)) {
     return ok(tables, "There are none: the first start makes them.")
   }
@@ -82,7 +82,7 @@ export const examineContents = (
       migrationSets(config),
       ({ migrations, name }) => readMigrationState(name, migrations)
     )
-    return [judgeTables(states), ...(yield* examineMaster(config))]
+    return [tableFinding(states), ...(yield* examineMaster(config))]
   }).pipe(
     Effect.catchTag("StoreError", ({ hint, what }) => Effect.succeed([fail(tables, what, hint)])),
     Effect.catchTag("SqlError", ({ message }) =>

@@ -8,8 +8,16 @@ import type { BaseUnits } from "../../../schemas/Money.ts"
 import { familyOf, type Network, requiredDepth } from "../../../schemas/Network.ts"
 import type { Quote } from "../../../schemas/Quote.ts"
 import { type Token, tokenAddress } from "../../../schemas/Token.ts"
-import { type Aggregate, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
-import { depthFor, entryAtDepth, environment, seenEntry, type SimulatedTransfer, unitsFor } from "../rules.ts"
+import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
+import {
+  depthFor,
+  entryAtDepth,
+  environment,
+  quoteOfRest,
+  seenEntry,
+  type SimulatedTransfer,
+  unitsFor
+} from "../rules.ts"
 import { merchantMillis, type Request, type SimulatorContext } from "./SimulatorContext.ts"
 
 /** The token of a first payment when neither the caller nor an earlier address names one. */
@@ -87,7 +95,10 @@ const openDestination = Effect.fnUntraced(
     // Nobody is stopped from sending to an address that was given out before its token was disabled.
     if (token !== undefined && context.availability.objectionTo(token) !== null) {
       const quote = yield* context.quotes.current(current.invoice.id)
-      if (quote?.supported_token_id === tokenId) return yield* lastDestination(context, current)
+      if (quote?.supported_token_id === tokenId) {
+        const shown = yield* lastDestination(context, current)
+        return { ...shown, quote: quoteOfRest(shown.quote, amountRemaining(current.invoice), token.decimals) }
+      }
     }
     return yield* context.payments.route(current, network, tokenId)
   }

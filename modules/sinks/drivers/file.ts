@@ -60,7 +60,7 @@ export const makeStore = (directory: string) =>
         if (whole < size) yield* file.truncate(whole)
         yield* file.writeAll(Buffer.from(events.map(lineOf).join("")))
         yield* file.sync
-        // A file that is new is there after a power loss only when its directory was synced, too.
+        // A new file is there after a power loss only when its directory was synced, too.
         if (size === 0) yield* Effect.flatMap(fs.open(directory, { flag: "r" }), (folder) => folder.sync)
       }).pipe(
         Effect.scoped,

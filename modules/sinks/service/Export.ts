@@ -4,7 +4,6 @@
  */
 import { Cause, Clock, Effect, Latch, Metric, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
-import { monotonicMillis } from "../../../runtime/Clock.ts"
 import { BackgroundWork } from "../../../runtime/BackgroundWork.ts"
 import { type Commit, type Conflict, type Fence, noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import type { EventBus } from "../../../runtime/EventBus.ts"
@@ -17,6 +16,7 @@ import {
   merchantEvents,
   type MerchantReading,
   merchantsWithMore,
+  oldestMillis,
   pauseAfter,
   roundEvents,
   roundMerchants,
@@ -47,7 +47,7 @@ const failures = Metric.counter("sink_failures_total", {
   incremental: true
 })
 const waiting = Metric.gauge("sink_waiting_seconds", {
-  description: "Seconds for which the sink of this instance has stored nothing of what waits for it; 0: nothing waits"
+  description: "Age of the oldest event that the sink did not take when it was last tried; 0: it takes them"
 })
 
 export interface ExportContext {
@@ -62,11 +62,15 @@ export interface ExportContext {
 /** What may end a round: it is done again, or the lease is lost. */
 type RoundError = SinkUnavailable | SqlError.SqlError | Conflict | PublicError
 
-/** Merchants that may have events for the sink, and since when some wait that it did not take. */
+/** Merchants that may have events for the sink. */
 interface Backlog {
   readonly merchants: Set<number>
   readonly latch: Latch.Latch
-  waitsSinceMillis: number | undefined
+  /**
+   * When the oldest event was committed that the sink did not take when it was last tried, in epoch milliseconds;
+   * undefined: it took them. By the event and not by the first failure: a new holder knows nothing of earlier ones.
+   */
+  refusedMillis: number | undefined
 }
 
 const append = ({ commit }: ExportContext, fence: Fence, writes: ReadonlyArray<Write>) =>
@@ -142,11 +146,11 @@ const round = (
       yield* Effect.forEach(readings.filter(({ at }) => hasMissed(at)), ({ at }) => warnOfMissed(sink, at))
       const events = sinkEventsOf(readings.flatMap((reading) => reading.events))
       if (events.length > 0) {
-        backlog.waitsSinceMillis ??= yield* monotonicMillis
         yield* sink.store(events).pipe(
-          Effect.timeoutOrElse({ duration: storeTimeoutMillis, orElse: () => Effect.fail(tookTooLong) })
+          Effect.timeoutOrElse({ duration: storeTimeoutMillis, orElse: () => Effect.fail(tookTooLong) }),
+          Effect.tapError(() => Effect.sync(() => void (backlog.refusedMillis = oldestMillis(readings))))
         )
-        backlog.waitsSinceMillis = undefined
+        backlog.refusedMillis = undefined
         yield* Metric.update(Metric.withAttributes(stored, { sink: sink.name }), events.length)
       }
       const writes = readings.flatMap(({ at, events: read }) =>
@@ -201,7 +205,7 @@ const exportForever = (
   })).pipe(
     Effect.ensuring(Effect.sync(() => {
       backlog.merchants.clear()
-      backlog.waitsSinceMillis = undefined
+      backlog.refusedMillis = undefined
     }))
   )
 
@@ -212,13 +216,13 @@ export const exportTo = (context: ExportContext): Effect.Effect<void, never, Sco
     const labels = [{ sink: sink.name }]
     yield* initializeSeries(stored, labels)
     yield* initializeSeries(failures, labels)
-    const backlog: Backlog = { merchants: new Set(), latch: Latch.makeUnsafe(false), waitsSinceMillis: undefined }
+    const backlog: Backlog = { merchants: new Set(), latch: Latch.makeUnsafe(false), refusedMillis: undefined }
     yield* health.register({
       // Events that wait are due work that is late.
       name: "timers",
       run: Effect.gen(function*() {
-        const since = backlog.waitsSinceMillis
-        const millis = since === undefined ? 0 : (yield* monotonicMillis) - since
+        const { refusedMillis } = backlog
+        const millis = refusedMillis === undefined ? 0 : Math.max(0, (yield* Clock.currentTimeMillis) - refusedMillis)
         yield* Metric.update(Metric.withAttributes(waiting, { sink: sink.name }), Math.round(millis / 1_000))
         return sinkFindings(sink.name, millis)
       })

@@ -13,6 +13,7 @@ import {
   networkNotAccepted,
   orderTransitions,
   payoutTxHash,
+  quoteOfRest,
   simulatedUnits,
   unitsFor
 } from "../../../modules/simulator/rules.ts"
@@ -108,6 +109,13 @@ describe("a simulated transfer", () => {
     assert.strictEqual(unitsFor(quote, 6, { action: "partial" }), baseUnits(25_000n))
     assert.strictEqual(unitsFor(quote, 6, { action: "partial", amount: 10_000 }), baseUnits(5_000n))
     assert.isTrue(isPublicError(unitsFor({ ...quote, exchange_rate: null } as Quote, 6, { action: "pay" })))
+  })
+
+  it("carries what remains by now where the quote that was shown is of before a part was paid", () => {
+    const rest = quoteOfRest(quote, usdMillis(33_333n), 6)
+    // $33.333 at $2,000 are 16,666.5 base units: rounded up, so that they pay the invoice.
+    assert.strictEqual(unitsFor(rest, 6, { action: "pay" }), baseUnits(16_667n))
+    assert.strictEqual(quoteOfRest({ ...quote, exchange_rate: null } as Quote, usdMillis(1n), 6).exchange_rate, null)
   })
 
   it("is as deep as is asked for; else deep enough at once, but for a network that lags", () => {

@@ -11,6 +11,7 @@ import {
   hasMissed,
   merchantEvents,
   merchantsWithMore,
+  oldestMillis,
   pauseAfter,
   sinkEventsOf,
   sinkFindings
@@ -141,7 +142,13 @@ describe("the rules of a round", () => {
     assert.deepStrictEqual([1, 2, 3, 7, 100].map(pauseAfter), [500, 1_000, 2_000, 30_000, 30_000])
   })
 
-  it("degrade health by name when nothing was stored for a minute", () => {
+  it("tell the age of what waits by the oldest event, whoever tried it", () => {
+    const read = (ms: bigint) => ({ at: at(1), events: [{ position: { ms, seq: 1n } } as CommittedEvent] })
+    assert.strictEqual(oldestMillis([read(9n), read(7n), { at: at(2), events: [] }]), 7)
+    assert.isUndefined(oldestMillis([{ at: at(1), events: [] }]))
+  })
+
+  it("degrade health by name when an event waits for a minute", () => {
     assert.isEmpty(sinkFindings("sinks/nats", 60_000))
     assert.include(sinkFindings("sinks/nats", 61_000)[0]!.message, "\"sinks/nats\"")
   })

@@ -18,7 +18,7 @@ import { layerWith, plugin } from "../../../modules/transports/https.ts"
 import type { TransportFailed } from "../../../runtime/Webhooks.ts"
 import { load } from "../../../runtime/Config.ts"
 import { requestTo, transportConformance, type TransportLayer, transportOf } from "../../conformance/transports.ts"
-import { settingsOf } from "../../runtime/webhooks/Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 import { makeDns } from "../../support/Dns.ts"
 import { makeProxy } from "../../support/Proxy.ts"
 import {

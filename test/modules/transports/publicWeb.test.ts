@@ -8,7 +8,7 @@ import { layerWith } from "../../../modules/transports/https.ts"
 import * as PublicWeb from "../../../runtime/PublicWeb.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { Webhooks } from "../../../runtime/Webhooks.ts"
-import { settingsOf } from "../../runtime/webhooks/Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 import { makeDns } from "../../support/Dns.ts"
 import { answers, makeReceiver, neverAnswers, receiverCertificate } from "../../support/Receiver.ts"
 

@@ -18,19 +18,8 @@ import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { answers, answersInTurn, makeReceiver, neverAnswers, type ReceivedRequest } from "../../support/Receiver.ts"
-import {
-  allAre,
-  deliverer,
-  deliveries,
-  emit,
-  endpoint,
-  promise,
-  secret,
-  settingsOf,
-  start,
-  until,
-  wake
-} from "./Delivery.ts"
+import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, start, until, wake } from "./Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 
 /** As the oldest readers of the contract verify: the timestamp header, a dot, the raw body, the secret as written. */
 const verifyPlain = ({ body, headers }: ReceivedRequest, key: string, header = "x-service-signature") =>

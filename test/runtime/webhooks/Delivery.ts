@@ -19,36 +19,10 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
-import { generousLimits } from "../../support/Limits.ts"
 import { receiverCertificate } from "../../support/Receiver.ts"
 import { until as untilSo } from "../../support/Service.ts"
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-
-/** Retries after 20, 20 and 20 ms: the rule has its own tests. */
-export const settingsOf = (
-  receivers: ReadonlyArray<string>,
-  more: { readonly retryBaseSeconds?: number; readonly environments?: ReadonlyArray<"devnet" | "mainnet"> } = {}
-): Settings["Service"] => ({
-  environments: (more.environments ?? ["devnet"]) as never,
-  http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [], processes: 1 },
-  rpc: { host: "127.0.0.1", port: 0, allowedHosts: [] },
-  data: { directory: "/nowhere" },
-  store: { use: "embedded" },
-  chains: [],
-  prices: [],
-  tokenSources: [],
-  transports: [],
-  signIns: [],
-  pricing: { depeg: "market" },
-  modules: [],
-  webhooks: { retryBaseSeconds: more.retryBaseSeconds ?? 0.02, retryFactor: 1, devnetReceivers: [...receivers] },
-  limits: generousLimits,
-  telemetry: { logs: "json", level: "error", levels: {}, requests: "none", payments: false },
-  publicUrl: "http://127.0.0.1:3000",
-  dataDirectory: "/nowhere",
-  instanceId: "test"
-})
 
 const secrets = Layer.effect(Secrets, Effect.orDie(fromMasters([Buffer.alloc(32, 1)])))
 

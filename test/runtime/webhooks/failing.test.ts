@@ -21,13 +21,13 @@ import {
   endpoint,
   endpointHealthOf,
   promise,
-  settingsOf,
   start,
   transportOf,
   until,
   untilEndpointHealth,
   wake
 } from "./Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 
 const patient = (host: string) => settingsOf([host], { retryBaseSeconds: 3_600 })
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)

@@ -23,12 +23,12 @@ import {
   endpoint,
   endpointHealthOf,
   promise,
-  settingsOf,
   start,
   until,
   untilEndpointHealth,
   wake
 } from "./Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
 

@@ -12,7 +12,8 @@ import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchang
 import type { FreeSlots } from "../../../runtime/webhooks/Places.ts"
 import { Webhooks } from "../../../runtime/Webhooks.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
-import { allAre, deliverer, emit, endpoint, promise, settingsOf, start, until } from "./Delivery.ts"
+import { allAre, deliverer, emit, endpoint, promise, start, until } from "./Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
 

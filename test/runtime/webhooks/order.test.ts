@@ -6,19 +6,8 @@ import { assert, describe } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { answers, answersInTurn, makeReceiver, type Receiver } from "../../support/Receiver.ts"
-import {
-  allAre,
-  claimable,
-  deliverer,
-  deliveries,
-  emit,
-  endpoint,
-  promise,
-  settingsOf,
-  start,
-  until,
-  wake
-} from "./Delivery.ts"
+import { allAre, claimable, deliverer, deliveries, emit, endpoint, promise, start, until, wake } from "./Delivery.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
 const idsAt = (receiver: Receiver) => receiver.arrivals().map(({ headers }) => headers["x-service-event-id"]!)

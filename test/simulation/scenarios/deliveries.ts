@@ -17,7 +17,7 @@ import { maximumAttempts } from "../../../runtime/webhooks/RetryPolicy.ts"
 import { type DeliveryRequest, TransportFailed, Webhooks } from "../../../runtime/Webhooks.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
-import { generousLimits } from "../../support/Limits.ts"
+import { settingsOf } from "../../support/WebhookSettings.ts"
 import { Cluster } from "../Cluster.ts"
 import { drawsOf } from "../Draws.ts"
 import type { Scenario, Violation } from "../Simulation.ts"
@@ -35,26 +35,8 @@ const endpointIds = ["we_plain", "we_second", "we_ordered"]
 /** Until all has ended: retries, a pause of a breaker, and leases that run out take 100 s. */
 const patienceMillis = 300_000
 
-const settings: Settings["Service"] = {
-  environments: ["devnet"],
-  http: { host: "127.0.0.1", port: 3000, trustProxy: [], allowedOrigins: [], processes: 1 },
-  rpc: { host: "127.0.0.1", port: 0, allowedHosts: [] },
-  data: { directory: "/nowhere" },
-  store: { use: "embedded" },
-  chains: [],
-  prices: [],
-  tokenSources: [],
-  transports: [],
-  signIns: [],
-  pricing: { depeg: "market" },
-  modules: [],
-  webhooks: { retryBaseSeconds: 1, retryFactor: 2, devnetReceivers: [] },
-  limits: generousLimits,
-  telemetry: { logs: "json", level: "error", levels: {}, requests: "none", payments: false },
-  publicUrl: "http://127.0.0.1:3000",
-  dataDirectory: "/nowhere",
-  instanceId: "simulation"
-}
+/** Retries after 1 s, 2 s and so on, in the world's time. */
+const settings: Settings["Service"] = settingsOf([], { retryBaseSeconds: 1, retryFactor: 2 })
 
 /** What arrived at a receiver, and what was answered: null, nothing. */
 interface Arrival {
