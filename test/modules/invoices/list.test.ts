@@ -191,6 +191,11 @@ interface Plan {
 
 const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).flatMap(nodes)]
 
+const reads = (plan: Plan, table: string) => nodes(plan).some((node) => node["Relation Name"] === table)
+
+/** Rollups that the sums of a list may read: those of a span of weeks at the widths that it is cut into. */
+const mostRollups = 2_000
+
 /** Rows a plan took from a table, those it threw away included. */
 const rowsRead = (plan: ReadonlyArray<Plan>, table: string): number =>
   plan.filter((node) => node["Relation Name"] === table).reduce(
@@ -261,17 +266,18 @@ describe("a plan", () => {
           const plan = yield* planOf(statements.pageWithTotal(whole, page, 3))
           const told = `${name}, ${which}: ${plan.map((node) => node["Node Type"]).join(" < ")}`
           assert.isFalse(plan.some((node) => node["Node Type"] === "Seq Scan"), told)
+          // Sums may be grouped by sorting rollups or by a hash, as the planner's sample of the table has it.
           plan.filter((node) => node["Node Type"] === "Sort").forEach((node) =>
-            assert.isAtMost(node["Actual Rows"], atMost(page), told)
+            assert.isAtMost(node["Actual Rows"], reads(node, "invoices") ? atMost(page) : mostRollups, told)
           )
           assert.isAtMost(rowsRead(plan, "invoices"), atMost(page) + 100, told)
-          assert.isAtMost(rowsRead(plan, "rollups"), 2_000, told)
+          assert.isAtMost(rowsRead(plan, "rollups"), mostRollups, told)
         }
         const plan = yield* planOf(statements.totals(whole))
         const told = `${name}, totals: ${plan.map((node) => node["Node Type"]).join(" < ")}`
         assert.isFalse(plan.some((node) => node["Node Type"] === "Seq Scan"), told)
         assert.isAtMost(rowsRead(plan, "invoices"), 100, told)
-        assert.isAtMost(rowsRead(plan, "rollups"), 2_000, told)
+        assert.isAtMost(rowsRead(plan, "rollups"), mostRollups, told)
       }
     }).pipe(Effect.provide(served)))
 })
