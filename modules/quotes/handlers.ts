@@ -1,5 +1,6 @@
 /** Quotes between the wire and the service. */
 import { Effect, Result, Schema } from "effect"
+import { Availability } from "../../runtime/Availability.ts"
 import { Commit, dieOnReplay } from "../../runtime/Commit.ts"
 import { CurrentPrincipal, Idempotency, jsonText, readEnvironment, RequestInfo } from "../../runtime/Http.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
@@ -93,6 +94,7 @@ export const handlers = Operations.group(
   QuotesApi,
   "quotes",
   Effect.fn(function*(group) {
+    const availability = yield* Availability
     const catalog = yield* TokenCatalog
     const clock = yield* MerchantClock
     const invoices = yield* Invoices
@@ -176,6 +178,10 @@ export const handlers = Operations.group(
           const fault = routeFault({ network: query.network, token, environment, acceptedNetworks: null })
           if (token === undefined || fault?.code === "TOKEN_NOT_ACCEPTED") return yield* publicError("TOKEN_NOT_FOUND")
           if (fault !== null) return yield* publicError(fault.code, { param: fault.param })
+          const objection = availability.objectionTo(token)
+          if (objection !== null) {
+            return yield* objection.code === "TOKEN_NOT_ACCEPTED" ? publicError("TOKEN_NOT_FOUND") : objection
+          }
           const spot = yield* prices.spot(token).pipe(
             Effect.catchTag(
               "PriceUnavailable",

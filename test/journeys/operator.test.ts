@@ -188,6 +188,12 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
       assert.deepStrictEqual(publicConditions, [["base", false, "disabled"], ["ethereum", true, "ok"]])
       assert.notInclude(JSON.stringify(publicStates), "nodes disagree", "why is between operators")
 
+      const estimate = (yield* first.call(
+        `/api/v1/quotes/estimate?amount_usd=5&network=base&token_id=${shown.supported_token_id}&environment=devnet`,
+        { headers: { "x-api-key": a.key } }
+      )).json
+      assert.strictEqual(estimate.error.code, "UNSUPPORTED_NETWORK", "no price of what cannot be paid with")
+
       const listed = assertStatus(200, yield* ask(second, "/networks?environment=devnet")).data.data
       assert.deepStrictEqual(
         listed.map(({ is_enabled, network }: any) => [network, is_enabled]),

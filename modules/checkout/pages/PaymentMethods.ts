@@ -185,17 +185,20 @@ const networkStep = (
   }`
 }
 
+/** Whether what remains can be sent now, on any of the ways to pay. */
+export const hasMethod = ({ details, tokens }: Pick<View, "details" | "tokens">): boolean =>
+  tokens.some((method) => obstacleTo(method, details.amount_remaining) === null)
+
 /**
  * The list of ways to pay, one form. What was chosen before is chosen again, else the cheapest that can be had.
  */
 export const paymentMethods = (view: View, texts: Texts): Html => {
   const { currencies, current, preselected } = pickerOf({ ...view, remaining: view.details.amount_remaining })
-  const isClosed = view.tokens.every((method) => unavailableReason(view, texts, method) !== null)
   const steps = current !== null &&
     html`${currencyStep(view, texts, currencies, current, preselected ?? current.methods[0]!)}${
       networkStep(view, texts, current, preselected)
     }`
-  return html`${isClosed && note("warn", texts.noMethods(isolate(texts, merchantOf(view))))}${
+  return html`${!hasMethod(view) && note("warn", texts.noMethods(isolate(texts, merchantOf(view))))}${
     steps !== false && form(view, texts, "choose", steps, "ways")
   }${current !== null && current.methods.length > 1 && mutedText(texts.whichNetwork(isolate(texts, current.symbol)))}`
 }

@@ -35,7 +35,7 @@ import {
 import { clocks } from "./Clocks.ts"
 import { amountText, route, routeLine, routeNames } from "./Route.ts"
 import { joinSentences, type Texts } from "./Texts.ts"
-import { paymentMethods } from "./PaymentMethods.ts"
+import { hasMethod, paymentMethods } from "./PaymentMethods.ts"
 
 /** A screen as it is drawn. */
 interface ScreenContent {
@@ -130,7 +130,12 @@ const endScreen = (
 
 /** What has happened before a payor chooses how to pay: it is shown and spoken with the list. Null: nothing. */
 const earlierOutcome = (view: View, texts: Texts): { readonly tone: Tone; readonly text: string } | null => {
-  if (view.details.amount_paid > 0) return { tone: "good", text: partialText(view, texts) }
+  if (view.details.amount_paid > 0) {
+    return {
+      tone: "good",
+      text: hasMethod(view) ? partialText(view, texts) : texts.partialReceived(receivedText(texts, view))
+    }
+  }
   const outcome = lastFailure(view.details)
   if (outcome === "reverted") return { tone: "warn", text: joinSentences(texts, texts.reversedTitle, texts.payAgain) }
   return outcome === "rejected" ? { tone: "warn", text: texts.rejected(isolate(texts, merchantOf(view))) } : null

@@ -122,6 +122,8 @@ export interface Texts {
 
   readonly partialTitle: string
   readonly partial: (received: string, remaining: string) => string
+  /** Where nothing can be sent at the moment: what came, without asking for the rest. */
+  readonly partialReceived: (received: string) => string
   /** The invoice has ended, but its part payment may still be completed. */
   readonly stillPayable: string
 

@@ -383,6 +383,18 @@ describe("a screen", () => {
     }
   })
 
+  it("does not ask for the rest of a part payment where nothing can be paid with", () => {
+    const { details } = views.partial
+    const told = (tokens: View["tokens"]) => textOf(fragment({ ...views.choose, details, tokens }, en))
+    assert.include(
+      told([tokenOptionOf(1, "USDC", "USD Coin", "base")]),
+      "Send the remaining $10.00 to the same address."
+    )
+    const disabled = told([])
+    assert.include(disabled, "We received $15.00.")
+    assert.notInclude(disabled, "Send the remaining")
+  })
+
   it("pays with play money only what can be paid, and late once it has ended", () => {
     const offered = (screen: Screen) =>
       [...fragment({ ...views[screen], simulator: true }, en).matchAll(/name="what" value="(\w+)"/g)].map(([, what]) =>

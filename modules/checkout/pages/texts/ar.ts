@@ -139,6 +139,7 @@ export const ar: Texts = {
 
   partialTitle: "وصل جزء من المبلغ",
   partial: (received, remaining) => `استلمنا ${received}. يُرجى إرسال المبلغ المتبقي (${remaining}) إلى العنوان نفسه.`,
+  partialReceived: (received) => `استلمنا ${received}.`,
   stillPayable: "انتهت المهلة، لكن لا يزال بالإمكان إرسال المبلغ المتبقي.",
 
   paidTitle: "اكتمل الدفع",

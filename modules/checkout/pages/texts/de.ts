@@ -129,6 +129,7 @@ export const de: Texts = {
   partialTitle: "Ein Teil der Zahlung ist eingegangen",
   partial: (received, remaining) =>
     `Wir haben ${received} erhalten. Senden Sie den Rest (${remaining}) an dieselbe Adresse.`,
+  partialReceived: (received) => `Wir haben ${received} erhalten.`,
   stillPayable: "Die Frist ist abgelaufen, aber Sie können den Rest noch senden.",
 
   paidTitle: "Zahlung abgeschlossen",

@@ -123,6 +123,7 @@ export const en: Texts = {
 
   partialTitle: "Part of the payment arrived",
   partial: (received, remaining) => `We received ${received}. Send the remaining ${remaining} to the same address.`,
+  partialReceived: (received) => `We received ${received}.`,
   stillPayable: "The time has run out, but you can still send the rest.",
 
   paidTitle: "Payment complete",

@@ -129,6 +129,7 @@ export const es: Texts = {
 
   partialTitle: "Llegó una parte del pago",
   partial: (received, remaining) => `Recibimos ${received}. Envíe el resto (${remaining}) a la misma dirección.`,
+  partialReceived: (received) => `Recibimos ${received}.`,
   stillPayable: "El plazo terminó, pero todavía puede enviar el resto.",
 
   paidTitle: "Pago completado",

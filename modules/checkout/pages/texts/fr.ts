@@ -135,6 +135,7 @@ export const fr: Texts = {
 
   partialTitle: "Une partie du paiement est arrivée",
   partial: (received, remaining) => `Nous avons reçu ${received}. Envoyez le reste (${remaining}) à la même adresse.`,
+  partialReceived: (received) => `Nous avons reçu ${received}.`,
   stillPayable: "Le délai est écoulé, mais vous pouvez encore envoyer le reste.",
 
   paidTitle: "Paiement effectué",

@@ -124,6 +124,7 @@ export const ja: Texts = {
   partialTitle: "お支払いの一部が届きました",
   partial: (received, remaining) =>
     `${received} を受け取りました。残りの ${remaining} を同じアドレスに送金してください。`,
+  partialReceived: (received) => `${received} を受け取りました。`,
   stillPayable: "期限は過ぎましたが、残りの金額は今からでも送金できます。",
 
   paidTitle: "お支払いが完了しました",

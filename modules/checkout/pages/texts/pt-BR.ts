@@ -128,6 +128,7 @@ export const ptBR: Texts = {
 
   partialTitle: "Parte do pagamento chegou",
   partial: (received, remaining) => `Recebemos ${received}. Envie o restante (${remaining}) para o mesmo endereço.`,
+  partialReceived: (received) => `Recebemos ${received}.`,
   stillPayable: "O prazo acabou, mas você ainda pode enviar o restante.",
 
   paidTitle: "Pagamento concluído",

@@ -111,6 +111,7 @@ export const zhHans: Texts = {
 
   partialTitle: "已收到部分付款",
   partial: (received, remaining) => `我们已收到 ${received}。请将剩余的 ${remaining} 转到同一地址。`,
+  partialReceived: (received) => `我们已收到 ${received}。`,
   stillPayable: "付款时间已过，但您仍可转入剩余金额。",
 
   paidTitle: "付款完成",
