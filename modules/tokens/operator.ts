@@ -41,7 +41,9 @@ const OneToken = success(OperatorToken).annotate({
 })
 
 /** A number in a path. */
-const TokenNumber = Schema.NumberFromString.pipe(Schema.decodeTo(TokenId))
+const TokenNumber = Schema.String.check(
+  Schema.isPattern(/^[0-9]{1,15}$/u, { message: "write the number of a token, e.g. 123" })
+).pipe(Schema.decodeTo(Schema.NumberFromString), Schema.decodeTo(TokenId))
 
 export class OperatorTokensGroup extends HttpApiGroup.make("operatorTokens").add(
   HttpApiEndpoint.get("list", "/admin/v1/tokens", {

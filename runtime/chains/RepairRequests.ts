@@ -158,7 +158,7 @@ export const reanchor =
       const { isLost, isLostHere, last } = yield* readLoss(journal, chain)
       if (!isLost && !isLostHere && (last === undefined || !isOpen(last))) {
         const message = `The blocks of ${network} that were followed are on the chain: there is nothing to reanchor. ` +
-          "To read blocks again, call chains.rescan"
+          "To read blocks again, rescan them"
         return yield* publicError("INVALID_TRANSITION", { message })
       }
       return yield* requestRepair(

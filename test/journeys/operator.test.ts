@@ -441,6 +441,16 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the ope
           assert.isString(json.error.code)
         }
       }
+      const told = (path: string) =>
+        Effect.map(post(first, path, { ...place, reason: "why" }), ({ json }) => [json.error.code, json.error.message])
+      assert.deepStrictEqual(yield* told("/tokens/abc/disable"), [
+        "TOKEN_NOT_FOUND",
+        "token_id: write the number of a token, e.g. 123"
+      ])
+      assert.deepStrictEqual(yield* told("/payments/019b4500-0000-7000-8000-000000000000/retry"), [
+        "INVOICE_NOT_FOUND",
+        "No payment has this id"
+      ])
       for (
         const query of ["limit=0", "limit=x", "starting_after=%00", "starting_after='", "environment=x", "nothing=1"]
       ) {

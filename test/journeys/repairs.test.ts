@@ -99,7 +99,7 @@ describe("what an operator may not say", () => {
           ["rescan", { environment: "prod" }, "environment", "mainnet"],
           ["reanchor", { height: 5 }, "height", "text"],
           ["reanchor", { height: "-5" }, "height", "no sign"],
-          ["reanchor", {}, "INVALID_TRANSITION", "chains.rescan"],
+          ["reanchor", {}, "INVALID_TRANSITION", "rescan them"],
           ["reanchor", { network: "solana" }, "UNSUPPORTED_NETWORK network", "config"],
           ["restored", { backup_time: "now" }, "backup_time", "epoch seconds"],
           ["restored", { backup_time: now + 3_600 }, "VALIDATION_ERROR backup_time", "not in the future"],

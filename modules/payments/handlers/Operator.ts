@@ -66,7 +66,9 @@ export const operatorHandlers = Operations.group(
           const invoiceId = yield* invoices.invoiceOfPayment(paymentId)
           const current = invoiceId === null ? null : yield* invoices.find(invoiceId)
           const before = current?.payments.find(({ id }) => id === paymentId)
-          if (current === null || before === undefined) return yield* publicError("INVOICE_NOT_FOUND")
+          if (current === null || before === undefined) {
+            return yield* publicError("INVOICE_NOT_FOUND", { message: "No payment has this id", param: "payment_id" })
+          }
           const { environment, merchantId } = current.invoice
           const writes = yield* operatorWrites(auditLog, {
             merchantId,
