@@ -4,7 +4,7 @@
  * that comes again within its `duplicate_window`. The library is loaded at the first event.
  */
 import type { NatsConnection } from "@nats-io/transport-node"
-import { Effect, FileSystem, Layer, Redacted, Schema, Scope } from "effect"
+import { Effect, FileSystem, Layer, Redacted, Result, Schema, Scope } from "effect"
 import { isAbsolute } from "node:path"
 import { ConfigInvalid } from "../../../runtime/Config.ts"
 import * as Plugin from "../../../runtime/Plugin.ts"
@@ -15,10 +15,13 @@ const name = "sinks/nats"
 /** Messages that wait for the stream's answer at once. */
 const concurrency = 256
 
+/** The status of an answer that the server gives where no stream takes the subject (docs.nats.io, ADR-4). */
+const nobodyListens = 503
+
 /** Merchants whose events are sent at once, those of each one by one, while it is not known what the stream has. */
 const merchantConcurrency = 32
 
-/** Milliseconds for a connection, and for the stream's answer to a message. */
+/** Milliseconds for a connection, and for the stream's next answer. */
 const connectTimeoutMillis = 5_000
 const answerTimeoutMillis = 10_000
 
@@ -106,32 +109,37 @@ interface Opened {
 
 const reasonOf = (cause: unknown): string => cause instanceof Error ? cause.message : String(cause)
 
-/** Sends one message; `previous`: the key of the message that must be the stream's last one. */
-const publish = (
-  { connection, nats }: Opened,
+/** The subject and headers of an event's message; `previous`: the key of the message that must be the stream's last. */
+const messageOf = (
+  { nats }: Opened,
   { stream, subject = "tillwire.events" }: NatsOptions,
-  { environment, key, merchantId, text, type }: SinkEvent,
+  { environment, key, merchantId, type }: SinkEvent,
   previous: string | undefined
-): Effect.Effect<void, SinkUnavailable> =>
+) => {
+  const headers = nats.headers()
+  headers.set("Nats-Msg-Id", key)
+  headers.set("Nats-Expected-Stream", stream)
+  if (previous !== undefined) headers.set("Nats-Expected-Last-Msg-Id", previous)
+  return { subject: `${subject}.${environment}.${merchantId}.${type}`, headers }
+}
+
+const notAnswered = ({ stream, subject = "tillwire.events" }: NatsOptions, key: string, reason: string) =>
+  new SinkUnavailable({
+    reason: `${key} was not answered: ${reason}. Is there a stream ${stream} that takes ${subject}.>?`
+  })
+
+/** Sends one message, and waits until it is stored. */
+const publish = (opened: Opened, options: NatsOptions, event: SinkEvent): Effect.Effect<void, SinkUnavailable> =>
   Effect.tryPromise({
     try: () => {
-      const headers = nats.headers()
-      headers.set("Nats-Msg-Id", key)
-      headers.set("Nats-Expected-Stream", stream)
-      if (previous !== undefined) headers.set("Nats-Expected-Last-Msg-Id", previous)
-      return connection.request(`${subject}.${environment}.${merchantId}.${type}`, text, {
-        headers,
-        timeout: answerTimeoutMillis
-      })
+      const { headers, subject } = messageOf(opened, options, event, undefined)
+      return opened.connection.request(subject, event.text, { headers, timeout: answerTimeoutMillis })
     },
-    catch: (cause) =>
-      new SinkUnavailable({
-        reason: `${key} was not answered: ${reasonOf(cause)}. Is there a stream ${stream} that takes ${subject}.>?`
-      })
+    catch: (cause) => notAnswered(options, event.key, reasonOf(cause))
   }).pipe(
     Effect.flatMap((message) => {
       const answer = message.string()
-      return isStored(answer) ? Effect.void : refusal(key, answer)
+      return isStored(answer) ? Effect.void : refusal(event.key, answer)
     })
   )
 
@@ -152,22 +160,97 @@ const refusal = (key: string, answer: string): Effect.Effect<never, SinkUnavaila
     )
   )
 
+/** How many of a round's messages were sent, and how many of them the stream has stored. */
+interface Delivered {
+  sent: number
+  stored: number
+}
+
+/**
+ * Sends a round with at most {@link concurrency} messages without an answer. One subscription hears all answers: a
+ * request of the library makes two errors with their stack traces before anything has failed, a third of its time.
+ */
+const publishRound = (
+  opened: Opened,
+  options: NatsOptions,
+  events: ReadonlyArray<SinkEvent>,
+  delivered: Delivered
+): Effect.Effect<void, SinkUnavailable> =>
+  Effect.callback((resume) => {
+    const { connection, nats } = opened
+    const inbox = nats.createInbox()
+    const end = (result: Effect.Effect<void, SinkUnavailable>) => {
+      answers.unsubscribe()
+      resume(result)
+    }
+    const fail = (key: string, reason: string) => end(Effect.fail(notAnswered(options, key, reason)))
+    const sendMore = () => {
+      while (delivered.sent < events.length && delivered.sent - delivered.stored < concurrency) {
+        const place = delivered.sent++
+        const event = events[place]!
+        const { headers, subject } = messageOf(opened, options, event, events[place - 1]?.key)
+        const sending = Result.try(() =>
+          connection.publish(subject, event.text, { headers, reply: `${inbox}.${place}` })
+        )
+        if (Result.isFailure(sending)) return fail(event.key, reasonOf(sending.failure))
+      }
+    }
+    const answers = connection.subscribe(`${inbox}.*`, {
+      callback: (error, message) => {
+        if (error !== null) return fail(events[delivered.stored]!.key, error.message)
+        const { key } = events[Number(message.subject.slice(inbox.length + 1))]!
+        if (message.headers?.code === nobodyListens) return fail(key, "nobody listens to its subject")
+        const answer = message.string()
+        if (!isStored(answer)) return end(refusal(key, answer))
+        delivered.stored++
+        if (delivered.stored === events.length) return end(Effect.void)
+        sendMore()
+      }
+    })
+    sendMore()
+    return Effect.sync(() => answers.unsubscribe())
+  })
+
+/** Fails once the stream has answered nothing for {@link answerTimeoutMillis}: it is looked at as often. */
+const unanswered = (
+  options: NatsOptions,
+  events: ReadonlyArray<SinkEvent>,
+  delivered: Delivered
+): Effect.Effect<never, SinkUnavailable> =>
+  Effect.suspend(() => {
+    const { stored } = delivered
+    return Effect.andThen(
+      Effect.sleep(answerTimeoutMillis),
+      Effect.suspend(() =>
+        stored === delivered.stored
+          ? Effect.fail(notAnswered(options, events[stored]!.key, `no answer for ${answerTimeoutMillis / 1_000} s`))
+          : unanswered(options, events, delivered)
+      )
+    )
+  })
+
 /**
  * All at once, each only behind the one before it: where one is lost, those that follow are refused, so that the order
  * holds. For events that the stream has never been sent.
  */
 const publishNew = (opened: Opened, options: NatsOptions, events: ReadonlyArray<SinkEvent>) =>
-  Effect.forEach(events, (event, place) => publish(opened, options, event, events[place - 1]?.key), {
-    concurrency,
-    discard: true
+  Effect.suspend(() => {
+    const delivered: Delivered = { sent: 0, stored: 0 }
+    const broken = Effect.andThen(
+      Effect.promise(() => opened.connection.closed()),
+      Effect.suspend(() => Effect.fail(notAnswered(options, events[delivered.stored]!.key, "the connection broke")))
+    )
+    return publishRound(opened, options, events, delivered).pipe(
+      Effect.raceFirst(broken),
+      Effect.raceFirst(unanswered(options, events, delivered))
+    )
   })
 
 /** Those of a merchant one by one, each when the one before it is stored: the stream may have some of them. */
 const publishAgain = (opened: Opened, options: NatsOptions, events: ReadonlyArray<SinkEvent>) =>
   Effect.forEach(
     Map.groupBy(events, ({ merchantId }) => merchantId).values(),
-    (ofMerchant) =>
-      Effect.forEach(ofMerchant, (event) => publish(opened, options, event, undefined), { discard: true }),
+    (ofMerchant) => Effect.forEach(ofMerchant, (event) => publish(opened, options, event), { discard: true }),
     { concurrency: merchantConcurrency, discard: true }
   )
 

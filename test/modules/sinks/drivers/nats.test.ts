@@ -1,6 +1,7 @@
 /** Goal: a stream of JetStream that holds each event once and in order, whatever dies between. */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Schema } from "effect"
+import { Effect, Fiber, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { makeStore, type NatsOptions, plugin } from "../../../../modules/sinks/drivers/nats.ts"
 import { SinkUnavailable } from "../../../../modules/sinks/plugin.ts"
 import { sinkConformance, sinkEvent, type SinkLayer, type StoredText } from "../../../conformance/sinks.ts"
@@ -49,6 +50,20 @@ describe.skipIf(!hasNatsServer)("with nats-server", () => {
       assert.include(missing.reason, "Is there a stream EVENTS that takes tillwire.events.>?")
       yield* nats.makeStream("OTHER", subject)
       assert.include((yield* Effect.flip(store([sinkEvent(1, 0)]))).reason, "expected stream does not match")
+    }).pipe(Effect.scoped))
+
+  it.live("a server that is frozen is told with the first event that it did not answer", () =>
+    Effect.gen(function*() {
+      const nats = yield* server
+      const store = yield* makeStore(optionsOf(nats), {})
+      yield* store([sinkEvent(1, 0)])
+      yield* nats.freeze
+      const unanswered = yield* Effect.gen(function*() {
+        const trying = yield* Effect.forkChild(Effect.flip(store([sinkEvent(1, 1), sinkEvent(1, 2)])))
+        yield* TestClock.adjust("20 seconds")
+        return yield* Fiber.join(trying)
+      }).pipe(Effect.provide(TestClock.layer()))
+      assert.include(unanswered.reason, `${sinkEvent(1, 1).key} was not answered: no answer for 10 s`)
     }).pipe(Effect.scoped))
 
   it.live("what follows an event that the stream does not take is not in the stream before it", () =>
