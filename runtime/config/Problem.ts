@@ -26,9 +26,10 @@ export class ConfigInvalid extends Schema.TaggedError<ConfigInvalid>()("ConfigIn
 /** Exit code of a config that cannot be used; every other failure is 1. */
 export const exitCodeConfig = 2
 
-/** Whether a start or a command failed by its config. */
+/** Whether a start or a command failed by its config, to which its master key belongs: trying again changes nothing. */
 export const isConfigFailure = (error: unknown): boolean =>
   Predicate.isTagged(error, "ConfigInvalid") ||
+  Predicate.isTagged(error, "SecretsError") ||
   // A plugin may find out only at its start that a file named in the config cannot be used.
   Predicate.isTagged(error, "PluginFailed") && Predicate.hasProperty(error, "cause") &&
     Predicate.isTagged(error.cause, "ConfigInvalid")

@@ -3,7 +3,7 @@
  * of them it still needs. Without one of those API keys or webhook secrets would be unusable, so the service refuses to
  * start.
  */
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { type CheckValue, MasterKeys, Secrets, SecretsError } from "../Secrets.ts"
 import { Settings } from "../Settings.ts"
@@ -65,10 +65,16 @@ export interface KeyDecision {
   readonly givenUp: ReadonlyArray<CheckValue>
 }
 
+/** Why the service must not start with the given keys, and what to do about it. */
+export interface KeyRefusal {
+  readonly what: string
+  readonly fix: string
+}
+
 const rotateCommand = "`secrets rotate --finish`"
 
 /** Why a key that is still needed is missed, and what to do. */
-const missingKeyReason = (missing: RememberedKey, isLast: boolean, givenKeys: GivenKeys): string => {
+const missingKey = (missing: RememberedKey, isLast: boolean, givenKeys: GivenKeys): KeyRefusal => {
   const name = fingerprintOf(missing.value)
   const finding = givenKeys.isFileAbsent ? "is missing" : `gives ${givenKeys.values.map(fingerprintOf).join(", ")}`
   const belongs = `this database belongs to the master key ${name}, in use since ${missing.since} from `
@@ -76,8 +82,10 @@ const missingKeyReason = (missing: RememberedKey, isLast: boolean, givenKeys: Gi
   const unfinished = isLast
     ? ""
     : ` It was replaced, but the rotation is not finished: ${rotateCommand} says when this key can be removed.`
-  return `${belongs}${unfinished} ${restoreAdvice(givenKeys, `the key ${name}`)} `
-    + `${consequence} ${giveUpAdvice(givenKeys, name)}`
+  return {
+    what: `${belongs}${unfinished}`,
+    fix: `${restoreAdvice(givenKeys, `the key ${name}`)} ${consequence} ${giveUpAdvice(givenKeys, name)}`
+  }
 }
 
 /**
@@ -86,27 +94,39 @@ const missingKeyReason = (missing: RememberedKey, isLast: boolean, givenKeys: Gi
  * Every key that is not retired must be among the given ones, at any place: a key is replaced by putting the new one
  * before it. A retired one must not come first again.
  */
-export const checkKeys = ({ keys, sealedValues }: Evidence, givenKeys: GivenKeys): KeyDecision | string => {
+export const checkKeys = (
+  { keys, sealedValues }: Evidence,
+  givenKeys: GivenKeys
+): Result.Result<KeyDecision, KeyRefusal> => {
   const newest = givenKeys.values[0]!
   const last = keys.at(-1)
   if (last === undefined) {
-    if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) return { remember: true, givenUp: [] }
-    const finding = givenKeys.isFileAbsent
-      ? `${givenKeys.keptIn} is missing, and this database holds values sealed with the key that was in such a file. `
-      : `no key of ${givenKeys.keptIn} opens the sealed values in this database: they were made with another master key. `
-    return finding
-      + `${restoreAdvice(givenKeys, "the key it was made with")} ${consequence} ${giveUpAdvice(givenKeys, "unknown")}`
+    if (sealedValues !== "closed" || givenKeys.lostKeys.includes("unknown")) {
+      return Result.succeed({ remember: true, givenUp: [] })
+    }
+    return Result.fail({
+      what: givenKeys.isFileAbsent
+        ? `${givenKeys.keptIn} is missing, and this database holds values sealed with the key that was in such a file.`
+        : `no key of ${givenKeys.keptIn} opens the sealed values in this database: they were made with another master key.`,
+      fix: `${restoreAdvice(givenKeys, "the key it was made with")} ${consequence} ${
+        giveUpAdvice(givenKeys, "unknown")
+      }`
+    })
   }
   const needed = keys.filter(({ retired }) => retired === null)
   const absent = needed.filter(({ value }) => !givenKeys.values.includes(value))
   const missing = absent.findLast(({ value }) => !givenKeys.lostKeys.includes(fingerprintOf(value)))
-  if (missing !== undefined) return missingKeyReason(missing, missing.value === last.value, givenKeys)
+  if (missing !== undefined) return Result.fail(missingKey(missing, missing.value === last.value, givenKeys))
   const former = needed.some(({ value }) => value === newest) ? undefined : keys.find(({ value }) => value === newest)
   if (former !== undefined) {
-    return `the master key ${fingerprintOf(newest)} was retired on ${former.retired}, and ${givenKeys.keptIn} gives it `
-      + `first. Put ${fingerprintOf(last.value)} first again, or a new key: openssl rand -hex 32.`
+    return Result.fail({
+      what: `the master key ${
+        fingerprintOf(newest)
+      } was retired on ${former.retired}, and ${givenKeys.keptIn} gives it first.`,
+      fix: `Put ${fingerprintOf(last.value)} first again, or a new key: openssl rand -hex 32.`
+    })
   }
-  return { remember: newest !== last.value, givenUp: [...new Set(absent.map(({ value }) => value))] }
+  return Result.succeed({ remember: newest !== last.value, givenUp: [...new Set(absent.map(({ value }) => value))] })
 }
 
 const restoreAdvice = ({ isFile, keptIn }: GivenKeys, key: string) =>
@@ -180,17 +200,19 @@ export const checkMaster: Effect.Effect<
       { keys: remembered, sealedValues: samples.length === 0 ? "none" : opens ? "opens" : "closed" },
       givenKeys
     )
-    if (typeof result === "string") {
+    if (Result.isFailure(result)) {
+      const { fix, what } = result.failure
       const summary = givenKeys.isFileAbsent ? "The master key is missing" : "The master key is not the right one"
-      return yield* new SecretsError({ reason: `${summary}: ${result}` })
+      return yield* new SecretsError({ reason: `${summary}: ${what} ${fix}` })
     }
+    const decision = result.success
     yield* loadRetainedKeys
     // The file before the row: a database must never belong to a key that is kept nowhere.
     if (keys.keepDraft !== undefined) yield* keys.keepDraft
-    if (result.remember) {
+    if (decision.remember) {
       yield* sql`insert into master_keys (place, check_value, kept_in)
         select coalesce(max(place), 0) + 1, ${givenKeys.values[0]!}, ${givenKeys.keptIn} from master_keys`
     }
-    if (result.givenUp.length > 0) yield* retireKeys(result.givenUp)
+    if (decision.givenUp.length > 0) yield* retireKeys(decision.givenUp)
   }))
 })

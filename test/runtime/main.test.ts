@@ -124,7 +124,7 @@ describe("the entry point", () => {
     Effect.gen(function*() {
       const file = yield* written(JSON.stringify({ environments: ["mainnet"] }))
       const { code, output } = yield* (yield* run(["--config", file])).ended
-      assert.strictEqual(code, 1)
+      assert.strictEqual(code, 2)
       assert.include(output, "mainnet needs a master key")
     }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
 
@@ -213,7 +213,7 @@ describe("the entry point", () => {
         first.child.kill("SIGTERM")
         assert.strictEqual((yield* first.ended).code, 0)
         const { code, output } = yield* (yield* run(["--config", yield* on(2)])).ended
-        assert.strictEqual(code, 1)
+        assert.strictEqual(code, 2, "a service manager does not start it again")
         assert.match(
           output,
           /The master key is not the right one: this database belongs to the master key [0-9a-f]{8}, in use since/

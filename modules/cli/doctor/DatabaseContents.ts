@@ -1,5 +1,5 @@
 /** Whether what a database holds fits this build and this config: its tables, and the master keys it was used with. */
-import { Effect, FileSystem, Option, Path } from "effect"
+import { Effect, FileSystem, Option, Path, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { migrationSets } from "../../../runtime/boot/Kernel.ts"
 import type { LoadedConfig } from "../../../runtime/Config.ts"
@@ -62,16 +62,13 @@ const examineMaster = Effect.fnUntraced(function*(config: LoadedConfig) {
   const given = yield* givenKeys(config)
   if (keys.length === 0 || given === undefined) return []
   const decision = checkKeys({ keys, sealedValues: "none" }, given)
-  if (typeof decision !== "string") return [ok(master, "It is the one that the database was used with.")]
-  const [what, fix] = splitAdvice(decision)
-  return [fail(master, what, fix)]
+  return [
+    Result.match(decision, {
+      onSuccess: () => ok(master, "It is the one that the database was used with."),
+      onFailure: ({ fix, what }) => fail(master, what, fix)
+    })
+  ]
 })
-
-/** The reason of a refused start, and what it says to do: from the sentence on that begins with what to put where. */
-const splitAdvice = (reason: string): readonly [what: string, fix: string] => {
-  const at = reason.search(/(?<=[.] )Put /u)
-  return at === -1 ? [reason, "See the guide master-key."] : [reason.slice(0, at).trim(), reason.slice(at)]
-}
 
 /** What the database holds, read and not changed. Needs a role that may read the tables. */
 export const examineContents = (
