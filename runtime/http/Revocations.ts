@@ -48,7 +48,7 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
         Effect.catchCause((cause) => Effect.as(Effect.logWarning("revocations were not asked for", cause), undefined))
       )
 
-    const judge = Effect.fnUntraced(function*(kind: string, ids: ReadonlyArray<string>) {
+    const endRevoked = Effect.fnUntraced(function*(kind: string, ids: ReadonlyArray<string>) {
       const askedAt = yield* Clock.currentTimeMillis
       const good = yield* ask(kind, ids)
       for (const id of ids) {
@@ -61,7 +61,7 @@ export const layer: Layer.Layer<Revocations> = Layer.effect(
     })
 
     const round = Effect.suspend(() =>
-      Effect.forEach(Map.groupBy(watched.keys(), kindOf), ([kind, ids]) => judge(kind, ids), {
+      Effect.forEach(Map.groupBy(watched.keys(), kindOf), ([kind, ids]) => endRevoked(kind, ids), {
         concurrency: "unbounded",
         discard: true
       })

@@ -26,7 +26,7 @@ export interface DatabaseFacts {
 }
 
 /** Judges a server by its facts. `skewSeconds`: how far its clock is ahead of this machine's. Pure. */
-export const judgeDatabase = (
+export const databaseFindings = (
   where: string,
   facts: DatabaseFacts,
   maxConnections: number,
@@ -89,7 +89,7 @@ const examinePostgres = Effect.fnUntraced(function*(
     const after = yield* Clock.currentTimeMillis
     if (objection(facts) === undefined) yield* checkSessions(where)
     const skewSeconds = (facts.now_millis - (before + after) / 2) / 1000
-    return [...judgeDatabase(where, facts, options.maxConnections, skewSeconds), ...(yield* examineContents(config))]
+    return [...databaseFindings(where, facts, options.maxConnections, skewSeconds), ...(yield* examineContents(config))]
   }).pipe(
     Effect.catchTag("SqlError", (error) => Effect.fail(explainConnection(error, where))),
     Effect.provide(pool({ url: options.url }, where, { ...options, maxConnections: 2 })),

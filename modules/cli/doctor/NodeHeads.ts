@@ -107,7 +107,7 @@ const withNode = (options: unknown, list: string, place: number): unknown => {
 }
 
 /** Judges the nodes of one network by their answers. Pure. */
-export const judgeNodes = (
+export const nodeFindings = (
   { environment, label, nodes, now, standstillSeconds, use }: {
     /** What findings call the network. */
     readonly label: string
@@ -140,8 +140,8 @@ export const judgeNodes = (
       )
     }
     if (age <= allowedAge) return ok(check, head)
-    const judge = environment === "mainnet" ? fail : warn
-    return judge(
+    const finding = environment === "mainnet" ? fail : warn
+    return finding(
       check,
       `Its newest block is ${age} s old (block ${reading.height}), so no payment after it is seen.`,
       `Ask whoever runs this node, or add another one to ${path.replace(/\[\d+\]$/, "")}.`
@@ -178,7 +178,7 @@ const examineChain = Effect.fnUntraced(function*({ options, path, plugin, use }:
       })),
     { concurrency: "unbounded" }
   )
-  return judgeNodes({
+  return nodeFindings({
     label: isTwice ? `nodes of ${network} (${environment})` : `nodes of ${network}`,
     use,
     environment,

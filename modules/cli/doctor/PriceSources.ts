@@ -67,7 +67,7 @@ const freshPrices = (
     })
   )
 
-const judgeSource = ({ answer, name }: ExaminedSource, now: number): Finding => {
+const sourceFinding = ({ answer, name }: ExaminedSource, now: number): Finding => {
   const check = `price source ${name}`
   if (Result.isFailure(answer)) {
     return warn(check, answer.failure, "Make sure that this machine reaches it, or put another source in its place.")
@@ -90,7 +90,7 @@ const judgeSource = ({ answer, name }: ExaminedSource, now: number): Finding => 
 }
 
 /** Judges what the sources said: each one, then whether every environment has a price. Pure. */
-export const judgePrices = (
+export const priceFindings = (
   examined: ReadonlyArray<ExaminedSource>,
   { environments, now, quorum }: {
     readonly environments: ReadonlyArray<Environment>
@@ -99,7 +99,7 @@ export const judgePrices = (
     readonly now: number
   }
 ): ReadonlyArray<Finding> => [
-  ...examined.map((source) => judgeSource(source, now)),
+  ...examined.map((source) => sourceFinding(source, now)),
   ...environments.flatMap((environment): ReadonlyArray<Finding> => {
     const check = `prices (${environment})`
     const needed = quorum ?? defaultQuorum[environment]
@@ -168,5 +168,5 @@ export const examinePrices = (
       { concurrency: "unbounded" }
     )
     const { environments, pricing } = settings
-    return judgePrices([...first, ...others], { environments, quorum: pricing.quorum, now: yield* nowSeconds })
+    return priceFindings([...first, ...others], { environments, quorum: pricing.quorum, now: yield* nowSeconds })
   }).pipe(Effect.scoped, Effect.provide(Logger.layer([])))

@@ -24,7 +24,7 @@ export interface SecretFile {
 }
 
 /** Judges files by their modes. Windows has no such bits. Pure. */
-export const judgeSecretFiles = (files: ReadonlyArray<SecretFile>, platform: string): ReadonlyArray<Finding> => {
+export const secretFileFindings = (files: ReadonlyArray<SecretFile>, platform: string): ReadonlyArray<Finding> => {
   const open = platform === "win32" ?
     [] :
     files.filter(({ file, mode }) => (mode & readableByOthers) !== 0 && !file.startsWith(containerSecrets))
@@ -59,5 +59,5 @@ export const examineSecretFiles = Effect.fnUntraced(function*(config: LoadedConf
       onSuccess: ({ mode }): ReadonlyArray<SecretFile> => [{ file: name, holds, mode }],
       onFailure: () => []
     }))
-  return judgeSecretFiles(files.flat(), process.platform)
+  return secretFileFindings(files.flat(), process.platform)
 })

@@ -10,9 +10,9 @@ import { FetchHttpClient } from "effect/http"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { load } from "../../../runtime/Config.ts"
-import { examineDatabase, judgeDatabase } from "../../../modules/cli/doctor/DatabaseFacts.ts"
+import { databaseFindings, examineDatabase } from "../../../modules/cli/doctor/DatabaseFacts.ts"
 import type { Finding } from "../../../modules/cli/doctor/Findings.ts"
-import { examineNodes, judgeNodes } from "../../../modules/cli/doctor/NodeHeads.ts"
+import { examineNodes, nodeFindings } from "../../../modules/cli/doctor/NodeHeads.ts"
 import { examinePrices } from "../../../modules/cli/doctor/PriceSources.ts"
 import { connectionError } from "../../../modules/cli/doctor/Probes.ts"
 import { httpServer } from "../../fixtures/httpServer.ts"
@@ -94,7 +94,7 @@ describe("doctor, of what the service stands on", () => {
 
   it("finds a mainnet network whose newest block is old, and one that trusts a single node", () => {
     const judge = (time: number, count: number) =>
-      judgeNodes({
+      nodeFindings({
         label: "nodes of base",
         use: "evm",
         environment: "mainnet",
@@ -164,7 +164,7 @@ describe("doctor, of what the service stands on", () => {
       now_millis: 0
     }
     const judge = (changes: Partial<typeof facts>, skewSeconds = 0) =>
-      judgeDatabase("db/till", { ...facts, ...changes }, 10, skewSeconds).map(({ verdict, what }) =>
+      databaseFindings("db/till", { ...facts, ...changes }, 10, skewSeconds).map(({ verdict, what }) =>
         `${verdict} ${what}`
       )
     assert.deepStrictEqual(judge({}), ["ok PostgreSQL 17.2 at db/till."])
