@@ -1,6 +1,7 @@
 /** Following Cardano by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
 import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
 import { reportEndpoints } from "../../../runtime/nodes/EndpointGauges.ts"
+import { eventsOfLook, onCondition, onLookEnd } from "../../../runtime/nodes/LookState.ts"
 import {
   branchCounts,
   conditionOf,
@@ -20,18 +21,7 @@ import {
   observeHead,
   stateOf
 } from "./FollowContext.ts"
-import {
-  compareTop,
-  eventsOfLook,
-  initialState,
-  linkBlocks,
-  onCondition,
-  onForward,
-  onHead,
-  onLookEnd,
-  onTorn,
-  patientLooks
-} from "./FollowState.ts"
+import { compareTop, initialState, linkBlocks, onForward, onHead, onTorn, patientLooks } from "./FollowState.ts"
 import { findRollback } from "./Rollbacks.ts"
 
 /** How often the endpoints that are not followed are asked for their heads: two calls each. */
@@ -63,7 +53,8 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
   }
   MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, nowMillis))
   const conditionEvents = yield* conditions(context)
-  return eventsOfLook(stateOf(context), events, conditionEvents)
+  // Cardano's nodes mark no height as final.
+  return eventsOfLook(stateOf(context), events, conditionEvents, null)
 })
 
 /** Blocks read side by side. */

@@ -7,40 +7,28 @@
  *     the same, or none: the server is behind, and is asked again
  *     another: a rollback to the newest common point
  */
-import type { ChainEvent, ChainPoint, DriverCondition } from "../../../runtime/Chains.ts"
+import type { ChainEvent, ChainPoint } from "../../../runtime/Chains.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { initialLook, type LookState } from "../../../runtime/nodes/LookState.ts"
 import type { BlockHeader } from "./Api.ts"
-
-/** Points kept to find a common block with: as many as the follower's cursor holds. */
-export const ringSize = 128
 
 /** Looks in a row that may find a block without its transactions before what is missing is given up. */
 export const patientLooks = 20
 
-export interface FollowState {
+export interface FollowState extends LookState {
   /** The newest points that were followed, newest first; empty before the first block. */
   readonly ring: ReadonlyArray<ChainPoint>
   /** Epoch seconds of the newest of them; null: not known yet, after a restart. */
   readonly headTime: number | null
   /** Looks in a row that found a block and not what is in it. */
   readonly tornLooks: number
-  /** Whether the last look reached the end of the chain, so that the next one waits. */
-  readonly isIdle: boolean
-  /** Null before the first event of it, which is sent however the network stands. */
-  readonly condition: DriverCondition | null
-  /** When an endpoint on the followed branch last answered. */
-  readonly followedAtMillis: number
-  /** The endpoint that answered the last look; the others are watched beside it. */
-  readonly servingEndpoint: number | null
 }
 
 export const initialState = (recent: ReadonlyArray<ChainPoint>, nowMillis: number): FollowState => ({
+  ...initialLook(nowMillis),
   ring: recent.slice(0, ringSize),
   headTime: null,
-  tornLooks: 0,
-  isIdle: false,
-  condition: null,
-  followedAtMillis: nowMillis,
-  servingEndpoint: null
+  tornLooks: 0
 })
 
 /** The longest run of blocks that continue the newest point, each the next; empty where the first does not. */
@@ -82,39 +70,3 @@ export const onRollback = (state: FollowState, to: ChainPoint): readonly [Follow
   { ...state, ring: state.ring.filter(({ height }) => height <= to.height), headTime: null },
   [{ _tag: "Rollback", to }]
 ]
-
-/** A look is over: what it found, and by which endpoint; null: none on the followed branch answered. */
-export const onLookEnd = (
-  state: FollowState,
-  events: ReadonlyArray<ChainEvent>,
-  servingEndpoint: number | null,
-  nowMillis: number
-): FollowState => {
-  const last = events.at(-1)
-  return {
-    ...state,
-    servingEndpoint,
-    followedAtMillis: servingEndpoint === null ? state.followedAtMillis : nowMillis,
-    isIdle: last === undefined || (last._tag === "Forward" && !last.isCatchingUp)
-  }
-}
-
-/** How the endpoints stand to each other: an event where that changed. */
-export const onCondition = (
-  state: FollowState,
-  condition: DriverCondition
-): readonly [FollowState, ReadonlyArray<ChainEvent>] =>
-  condition === state.condition ? [state, []] : [{ ...state, condition }, [{ _tag: "Condition", condition }]]
-
-/**
- * What a look emits. Without an endpoint on the followed branch nothing was seen: the condition alone says that some
- * endpoint answers. Cardano's nodes mark no height as final.
- */
-export const eventsOfLook = (
-  state: FollowState,
-  events: ReadonlyArray<ChainEvent>,
-  conditionEvents: ReadonlyArray<ChainEvent>
-): ReadonlyArray<ChainEvent> =>
-  state.servingEndpoint === null
-    ? [{ _tag: "Condition", condition: state.condition! }]
-    : [...events, ...conditionEvents, { _tag: "Finality", finalized: null }]

@@ -1,11 +1,12 @@
 /** Where an endpoint's branch leaves the one that was followed, and whether the others go with it. */
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import { Effect } from "effect"
 import { type BranchVotes, countVotes, decideBranch } from "../../../runtime/nodes/Branches.ts"
 import { type ChainEvent, type ChainPoint, DriverError } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 import { type Api, readHeader } from "./Api.ts"
 import { dispatch, type FollowContext, hasOthers, nowMillisOf, stateOf } from "./FollowContext.ts"
-import { onRollback, ringSize } from "./FollowState.ts"
+import { onRollback } from "./FollowState.ts"
 
 /** What an endpoint has at a height: a hash, `null` for no block, undefined for no answer. */
 const hashAt = ({ endpoints }: FollowContext, endpoint: Api, height: bigint) =>

@@ -10,6 +10,7 @@ import {
   isAllBelow,
   isFrozen
 } from "../../../runtime/nodes/EndpointPool.ts"
+import { eventsOfLook, onCondition, onLookEnd } from "../../../runtime/nodes/LookState.ts"
 import { watchOthers } from "./EndpointWatch.ts"
 import {
   dispatch,
@@ -22,16 +23,13 @@ import {
   stateOf
 } from "./FollowContext.ts"
 import {
-  eventsOfLook,
   firstMissing,
   type FollowState,
   initialState,
   linkBlocks,
-  onCondition,
   onForward,
   onHead,
-  onLinkedBlocks,
-  onLookEnd
+  onLinkedBlocks
 } from "./FollowState.ts"
 import type { Endpoint } from "./JsonRpc.ts"
 import { findRollback } from "./Rollbacks.ts"
@@ -69,7 +67,8 @@ const poll = Effect.fnUntraced(function*(context: FollowContext) {
   const endedAt = monotonicMillisOf(context)
   MutableRef.update(context.state, (state) => onLookEnd(state, events, servingEndpoint, endedAt))
   const conditionEvents = yield* conditions(context)
-  return eventsOfLook(stateOf(context), events, conditionEvents)
+  const state = stateOf(context)
+  return eventsOfLook(state, events, conditionEvents, state.finalized)
 })
 
 /** The next blocks; null for one that cannot be read whole. Only the first fails, so that those before one go on. */

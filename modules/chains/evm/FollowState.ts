@@ -6,12 +6,11 @@
  *   head at or below it, or a block that does not continue it --> a rollback to the newest common point
  *   head below everything in the ring --> nothing to compare
  */
-import type { ChainEvent, ChainPoint, DriverCondition } from "../../../runtime/Chains.ts"
+import type { ChainEvent, ChainPoint } from "../../../runtime/Chains.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { initialLook, type LookState } from "../../../runtime/nodes/LookState.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { BlockHeader, FullBlock } from "./Blocks.ts"
-
-/** Points kept to find a common block with: as many as the follower's cursor holds. */
-export const ringSize = 128
 
 /**
  * Looks in a row that must find the tip below ours, on the same blocks, before it counts as undone. Nodes behind one
@@ -22,7 +21,7 @@ export const shrinkPolls: Readonly<Record<Environment, number>> = { devnet: 3, m
 /** Looks in a row that may find no whole block, or lack a header, before the endpoint is given up. */
 export const maximumTornPolls = 20
 
-export interface FollowState {
+export interface FollowState extends LookState {
   readonly environment: Environment
   /** The newest points that were followed, newest first; empty before the first block. */
   readonly ring: ReadonlyArray<ChainPoint>
@@ -30,16 +29,8 @@ export interface FollowState {
   readonly shorterPolls: number
   /** Looks in a row that found no whole next block, or not where a branch leaves the followed one. */
   readonly tornPolls: number
-  /** Whether the last look reached the end of the chain, so that the next one waits. */
-  readonly isIdle: boolean
   /** The network's finality mark; null: the node never had one. */
   readonly finalized: bigint | null
-  /** Null before the first event of it, which is sent however the network stands. */
-  readonly condition: DriverCondition | null
-  /** When an endpoint on the followed branch last answered. */
-  readonly followedAtMillis: number
-  /** The endpoint that answered the last look; the others are watched beside it. */
-  readonly servingEndpoint: number | null
 }
 
 export const initialState = (
@@ -48,14 +39,11 @@ export const initialState = (
   nowMillis: number
 ): FollowState => ({
   environment,
+  ...initialLook(nowMillis),
   ring: recent.slice(0, ringSize),
   shorterPolls: 0,
   tornPolls: 0,
-  isIdle: false,
-  finalized: null,
-  condition: null,
-  followedAtMillis: nowMillis,
-  servingEndpoint: null
+  finalized: null
 })
 
 /**
@@ -120,39 +108,3 @@ export const onRollback = (state: FollowState, to: ChainPoint): readonly [Follow
   { ...state, ring: state.ring.filter((point) => point.height <= to.height) },
   [{ _tag: "Rollback", to }]
 ]
-
-/** A look is over: what it found, and by which endpoint; null: none on the followed branch answered. */
-export const onLookEnd = (
-  state: FollowState,
-  events: ReadonlyArray<ChainEvent>,
-  servingEndpoint: number | null,
-  nowMillis: number
-): FollowState => {
-  const last = events.at(-1)
-  return {
-    ...state,
-    servingEndpoint,
-    followedAtMillis: servingEndpoint === null ? state.followedAtMillis : nowMillis,
-    isIdle: last === undefined || (last._tag === "Forward" && !last.isCatchingUp)
-  }
-}
-
-/** How the endpoints stand to each other: an event where that changed. */
-export const onCondition = (
-  state: FollowState,
-  condition: DriverCondition
-): readonly [FollowState, ReadonlyArray<ChainEvent>] =>
-  condition === state.condition ? [state, []] : [{ ...state, condition }, [{ _tag: "Condition", condition }]]
-
-/**
- * What a look emits. Without an endpoint on the followed branch nothing was seen: the condition alone says that some
- * endpoint answers.
- */
-export const eventsOfLook = (
-  state: FollowState,
-  events: ReadonlyArray<ChainEvent>,
-  conditionEvents: ReadonlyArray<ChainEvent>
-): ReadonlyArray<ChainEvent> =>
-  state.servingEndpoint === null
-    ? [{ _tag: "Condition", condition: state.condition! }]
-    : [...events, ...conditionEvents, { _tag: "Finality", finalized: state.finalized }]

@@ -1,4 +1,5 @@
 /** Where an endpoint's branch leaves the one that was followed, and whether the others go with it. */
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import { Effect } from "effect"
 import { type ChainPoint, DriverError } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
@@ -12,7 +13,7 @@ import {
   nowMillisOf,
   stateOf
 } from "./FollowContext.ts"
-import { onLinkedBlocks, onRollback, ringSize } from "./FollowState.ts"
+import { onLinkedBlocks, onRollback } from "./FollowState.ts"
 import type { Endpoint } from "./JsonRpc.ts"
 
 /** A devnet chain that shares no block with us and is this short was started anew. */

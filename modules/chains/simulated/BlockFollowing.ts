@@ -9,11 +9,9 @@ import {
   DriverError,
   type WatchSet
 } from "../../../runtime/Chains.ts"
+import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import type { Chain, ChainView } from "./Chain.ts"
 import { historySize, isOnChain, topOf } from "./ChainState.ts"
-
-/** Points a follower's cursor holds. */
-const ringSize = 128
 
 interface Position {
   /** Newest first. */

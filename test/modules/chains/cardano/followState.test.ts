@@ -8,9 +8,9 @@ import {
   initialState,
   linkBlocks,
   onForward,
-  onRollback,
-  ringSize
+  onRollback
 } from "../../../../modules/chains/cardano/FollowState.ts"
+import { ringSize } from "../../../../runtime/chains/Confirmations.ts"
 
 /** The same on every run. */
 const makeRandom = (seed: number) => {

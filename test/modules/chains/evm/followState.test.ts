@@ -6,22 +6,20 @@ import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { countVotes } from "../../../../runtime/nodes/Branches.ts"
 import {
-  eventsOfLook,
   firstMissing,
   type FollowState,
   initialState,
   linkBlocks,
   maximumTornPolls,
-  onCondition,
   onForward,
   onHead,
   onLinkedBlocks,
-  onLookEnd,
   onRollback,
-  ringSize,
   shrinkPolls
 } from "../../../../modules/chains/evm/FollowState.ts"
 import type { ChainPoint } from "../../../../runtime/Chains.ts"
+import { ringSize } from "../../../../runtime/chains/Confirmations.ts"
+import { eventsOfLook, onCondition, onLookEnd } from "../../../../runtime/nodes/LookState.ts"
 
 interface Block extends ChainPoint {
   readonly parentHash: string
@@ -138,14 +136,14 @@ describe("what a look tells", () => {
 
   it("is the condition alone where no endpoint is on the followed branch", () => {
     const [state] = onCondition(onLookEnd(started(chain), [], null, 5), "disagreement")
-    assert.deepStrictEqual(eventsOfLook(state, [], []), [{ _tag: "Condition", condition: "disagreement" }])
+    assert.deepStrictEqual(eventsOfLook(state, [], [], null), [{ _tag: "Condition", condition: "disagreement" }])
     assert.strictEqual(state.followedAtMillis, 0)
   })
 
   it("ends with the finality mark, and holds a condition only where it changed", () => {
     const state = onLookEnd(started(chain), [forward(false)], 1, 5)
     const [changed, first] = onCondition(state, "ok")
-    assert.deepStrictEqual(eventsOfLook(changed, [forward(false)], first).map(({ _tag }) => _tag), [
+    assert.deepStrictEqual(eventsOfLook(changed, [forward(false)], first, null).map(({ _tag }) => _tag), [
       "Forward",
       "Condition",
       "Finality"
