@@ -35,15 +35,31 @@ const isPlain = (part: unknown): part is Readonly<Record<string, unknown>> =>
 
 const textOf = (part: unknown): string => {
   if (typeof part === "string") return part
-  return part instanceof Error ? part.message : jsonOf(part)
+  return part instanceof Error ? messageOf(part) : jsonOf(part)
+}
+
+/** Causes of an error that are told, at most: one that names itself as its cause has no end. */
+const maximumCauses = 5
+
+/** What an error says, and what its causes add: a database's own reason stands in a cause of "Query failed". */
+const messageOf = (error: Error): string => {
+  let text = error.message
+  let cause = error.cause
+  for (let count = 0; cause instanceof Error && count < maximumCauses; count++) {
+    if (cause.message !== "" && !text.includes(cause.message)) text = `${text}: ${cause.message}`
+    cause = cause.cause
+  }
+  return text
 }
 
 /** JSON of anything: what JSON cannot hold is written as text, what cannot be written is named. */
 const jsonOf = (value: unknown): string => {
   const seen = new Set<unknown>()
-  const text = JSON.stringify(value, (_, item: unknown) => {
+  const text = JSON.stringify(value, function(this: Readonly<Record<string, unknown>>, key, item: unknown) {
     if (typeof item === "bigint") return String(item)
-    if (item instanceof Error) return item.message
+    // As it is held: an error with a `toJSON` of its own arrives as what that made of it.
+    const original = this[key]
+    if (original instanceof Error) return messageOf(original)
     if (typeof item === "object" && item !== null) {
       if (seen.has(item)) return "<repeated>"
       seen.add(item)

@@ -5,6 +5,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Console, Effect, Layer, Logger } from "effect"
 import { Headers } from "effect/http"
+import { SqlError } from "effect/sql"
 import { formatJson, formatPretty, layer } from "../../../runtime/telemetry/Logs.ts"
 import { redactText, secretHeaders } from "../../../runtime/telemetry/Redact.ts"
 
@@ -73,6 +74,19 @@ describe("logs", () => {
         { ...entry, ts: "" },
         { ts: "", level: "warn", msg: "paid\nin full", invoice: "i", amount: "5", requestId: "req_1" }
       )
+    }))
+
+  it.effect("tell what the database said of a statement that failed", () =>
+    Effect.gen(function*() {
+      const cause = new Error("could not extend file: No space left on device")
+      const failed = new SqlError.SqlError({ reason: new SqlError.UnknownError({ cause, message: "Query failed" }) })
+      const whole = "Query failed: could not extend file: No space left on device"
+      const write = Effect.logWarning("the cursor was not written", failed, { error: failed })
+      assert.deepInclude(JSON.parse((yield* logged(formatJson, write))[0]!), {
+        msg: `the cursor was not written ${whole}`,
+        error: whole
+      })
+      assert.include((yield* logged(formatPretty, write))[0], `error=${whole}`)
     }))
 
   it("stay JSON when redacted", () => {
