@@ -13,6 +13,7 @@ import type { Chains } from "./Chains.ts"
 import type { Commit } from "./Commit.ts"
 import type { EventBus } from "./EventBus.ts"
 import type { Credentials, ErrorPages, RateLimiter, ReplyRenderers, Revocations } from "./Http.ts"
+import type { Restores } from "./Restores.ts"
 import type { Leases } from "./Leases.ts"
 import type { LocalCalls } from "./LocalCalls.ts"
 import type { LinkedWallets } from "./LinkedWallets.ts"
@@ -68,6 +69,7 @@ export type Kernel =
   | Prices
   | PublicWeb
   | ReplyRenderers
+  | Restores
   | Revocations
   | Rpc
   | Screening

@@ -13,6 +13,7 @@ import type { Network } from "../../schemas/Network.ts"
 import { issueChallenge, type IssuedChallenge } from "./actor/Challenges.ts"
 import { makeContext } from "./actor/IdentityContext.ts"
 import {
+  endAllSessions,
   endByAccessToken,
   endByRefreshToken,
   openSession,
@@ -61,6 +62,8 @@ export class Sessions extends Context.Service<Sessions, {
   readonly verify: (accessToken: string) => Effect.Effect<Grant, PublicError>
   /** Those of the sessions with these ids that have not ended. */
   readonly active: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+  /** Ends every session, after the database was restored from a backup. */
+  readonly endAll: Effect.Effect<void, PublicError>
   /** The keys that check access tokens. */
   readonly publishedKeys: AccessTokens["published"]
 }>()("tillwire/modules/identity/Sessions") {
@@ -82,6 +85,7 @@ export class Sessions extends Context.Service<Sessions, {
           endByAccess: (accessToken) => endByAccessToken(context, accessToken),
           verify: (accessToken) => verifyAccessToken(context, accessToken),
           active: (ids) => Effect.flatMap(nowSeconds, (now) => context.repo.active(ids, now)),
+          endAll: endAllSessions(context),
           publishedKeys: context.accessTokens.published
         })
       })

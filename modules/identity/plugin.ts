@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { nowSeconds } from "../../runtime/Clock.ts"
 import { Credentials, Revocations } from "../../runtime/Http.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { Restores } from "../../runtime/Restores.ts"
 import { inBatches, runPeriodically } from "../../runtime/Retention.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -47,6 +48,7 @@ const start = ({ wallets = [] }: typeof Options.Type) =>
     const sessions = yield* Sessions
     yield* (yield* Credentials).registerBearer(sessions.verify)
     yield* (yield* Revocations).register("ses", sessions.active)
+    yield* (yield* Restores).register(sessions.endAll)
     yield* registerLinkedWallets
     yield* registerTextWallets
     const { prune } = yield* Repo.make

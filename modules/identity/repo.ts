@@ -86,6 +86,9 @@ interface WalletRow {
   readonly money_from: bigint
 }
 
+/** Wallets with an open session that are read at once. */
+const signedInAtOnce = 100
+
 interface SessionRow {
   readonly id: string
   readonly merchant_id: number
@@ -200,6 +203,14 @@ export const make = Effect.gen(function*() {
         ),
         (rows) => rows.map(sessionOf)
       ),
+    /** Some of the wallets with an open session, for as long as there are any. */
+    signedIn: Effect.map(
+      Effect.orDie(
+        sql<{ readonly wallet_id: string }>`SELECT DISTINCT wallet_id FROM sign_in_sessions WHERE status = 'active'
+          ORDER BY wallet_id LIMIT ${signedInAtOnce}`
+      ),
+      (rows): ReadonlyArray<string> => rows.map(({ wallet_id }) => wallet_id)
+    ),
     /**
      * The session of the refresh token with one of these hashes (the same token under each pepper), and which it was.
      */

@@ -92,7 +92,7 @@ export const accountName = ({ family, address, chainId }: Account): string => `$
  * Why a session ended: its holder asked, a refresh token used twice, its wallet unlinked, newer sessions, or its person
  * recovered by a code.
  */
-export type EndReason = "logout" | "reused" | "unlinked" | "displaced" | "recovered" | "role_changed"
+export type EndReason = "logout" | "reused" | "unlinked" | "displaced" | "recovered" | "role_changed" | "restored"
 
 /** What a sign-in opened, and all refresh tokens descended from it. */
 export interface SessionState {

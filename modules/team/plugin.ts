@@ -5,6 +5,7 @@ import { nowSeconds } from "../../runtime/Clock.ts"
 import { Revocations } from "../../runtime/Http.ts"
 import { Members } from "../../runtime/Members.ts"
 import * as Plugin from "../../runtime/Plugin.ts"
+import { Restores } from "../../runtime/Restores.ts"
 import { inBatches, runPeriodically } from "../../runtime/Retention.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { KeysByMaker, Merchants } from "../auth/plugin.ts"
@@ -35,9 +36,10 @@ const keptSeconds = 86_400
 
 const start = Layer.effectDiscard(Effect.gen(function*() {
   const { directory } = yield* Team
-  const { active } = yield* TeamSessions
+  const { active, endAll } = yield* TeamSessions
   yield* (yield* Members).register(directory)
   yield* (yield* Revocations).register("tms", active)
+  yield* (yield* Restores).register(endAll)
   const { prune } = yield* makeRepo
   const batch = Effect.flatMap(nowSeconds, (now) => prune(now - keptSeconds))
   yield* runPeriodically("team-prune", "10 minutes", inBatches(batch, pruneBatch))

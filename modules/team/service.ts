@@ -52,6 +52,7 @@ import {
 import { type Contact, contactsOf, directoryOf } from "./service/People.ts"
 import {
   activeSessions,
+  endAllSessions,
   endSessions,
   findSession,
   findSessionAt,
@@ -100,6 +101,8 @@ export class TeamSessions extends Context.Service<TeamSessions, {
   readonly end: (id: string) => Effect.Effect<void>
   /** Those of `ids`, as `revocableAs` of runtime/Http.ts names them, that are good. */
   readonly active: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
+  /** Ends every session, after the database was restored from a backup. */
+  readonly endAll: Effect.Effect<void, PublicError>
 }>()("tillwire/modules/team/TeamSessions") {}
 
 /** The ways in. What is no good fails with `TOKEN_INVALID`, `NONCE_INVALID` or `SIGNATURE_INVALID`. */
@@ -232,7 +235,8 @@ export const layer = Layer.effectContext(Effect.gen(function*() {
         const session = yield* repo.session(id)
         if (session !== undefined) yield* endSessions(context, session.person, null, (one) => one.id === id)
       }).pipe(Effect.catch((error) => Effect.die(error))),
-    active: (ids) => activeSessions(context, ids)
+    active: (ids) => activeSessions(context, ids),
+    endAll: endAllSessions(context)
   })
   const signIn = TeamSignIn.of({
     byLink: (token) => signInByLink(context, token),

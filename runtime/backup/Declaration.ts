@@ -1,7 +1,7 @@
 /**
- * The mark of a restore, a file of the data directory, and what the service does about it at its next start: it tells
- * its networks and wallets before anybody is served (`Chains.declareRestore`). So nobody is given an address that a
- * lost invoice was given.
+ * The mark of a restore, a file of the data directory, and what the service does about it at its next start, before
+ * anybody is served: modules end what may have been taken back since (`Restores`), and networks and wallets are told
+ * (`Chains.declareRestore`), so that nobody is given an address that a lost invoice was given.
  */
 import { Duration, Effect, Schedule, Schema } from "effect"
 import { existsSync, readFileSync, renameSync } from "node:fs"
@@ -9,6 +9,7 @@ import { join } from "node:path"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds } from "../../schemas/Ids.ts"
 import { Chains } from "../Chains.ts"
+import { Restores } from "../Restores.ts"
 import { Settings } from "../Settings.ts"
 import { replaceDataFile } from "../store/embedded/Files.ts"
 import { reasonOf, StoreError } from "../store/StoreError.ts"
@@ -44,14 +45,20 @@ const isWalletsMissing = ({ code }: PublicError): boolean => code === "SERVICE_U
 const isUnfollowed = ({ code, param }: PublicError): boolean => code === "VALIDATION_ERROR" && param === "environment"
 
 /**
- * Declares a marked restore, once: the mark gets another name when every environment was told. To tell it once more
+ * Declares a marked restore, once, after what modules do about it: the mark gets another name when every environment
+ * was told. To tell it once more
  * changes nothing, so a start that is killed in between repeats it.
  */
-export const declareRestored: Effect.Effect<void, StoreError, Chains | Settings> = Effect.gen(function*() {
+export const declareRestored: Effect.Effect<void, StoreError, Chains | Restores | Settings> = Effect.gen(function*() {
   const { dataDirectory, environments } = yield* Settings
   const path = join(dataDirectory, pendingName)
   if (!existsSync(path)) return
   const backupTime = yield* readMark(path)
+  yield* Effect.mapError((yield* Restores).perform, (error) =>
+    new StoreError({
+      what: `This database was restored from a backup, and not everything was ended that must be: ${error.message}.`,
+      hint: "Nobody is served until it is. Mend it and start again; see the guide Backup."
+    }))
   const chains = yield* Chains
   yield* Effect.forEach(environments, (environment) =>
     chains.declareRestore(environment, backupTime, null).pipe(

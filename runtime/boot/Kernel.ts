@@ -36,6 +36,7 @@ import * as PriceHealth from "../prices/Health.ts"
 import * as PersonalData from "../PersonalData.ts"
 import * as Oracle from "../prices/Oracle.ts"
 import * as PublicWeb from "../PublicWeb.ts"
+import { Restores } from "../Restores.ts"
 import * as RpcServer from "../rpc/Server.ts"
 import * as Screening from "../Screening.ts"
 import * as Secrets from "../Secrets.ts"
@@ -196,6 +197,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
         PagePreviews.layer,
         PersonalData.layer(rollups),
         PublicWeb.layer,
+        Restores.layer,
         TextSigners.layer
       )
     ),

@@ -8,7 +8,7 @@ import type { Grant } from "../../../runtime/Http.ts"
 import type { DerivedKey } from "../../../runtime/Secrets.ts"
 import type { SignInProof } from "../../../runtime/SignIns.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
-import { publicError } from "../../../schemas/Errors.ts"
+import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
 import { allPermissions, freshProofSeconds } from "../../../schemas/Roles.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
@@ -133,6 +133,30 @@ const findByToken = ({ peppers, repo }: SessionContext, refreshToken: string) =>
 
 const endSession = (context: SessionContext, session: SessionState, reason: "logout" | "reused") =>
   append(context, session.merchantId, [Repo.sessionWrite(end(session, reason))])
+
+/** Ends every session, after the database was restored from a backup. */
+export const endAllSessions = (context: SessionContext): Effect.Effect<void, PublicError> =>
+  Effect.flatMap(context.repo.signedIn, (wallets) =>
+    wallets.length === 0
+      ? Effect.void
+      : Effect.andThen(
+        Effect.forEach(wallets, (wallet) =>
+          decideInTurn(
+            context,
+            "wallet",
+            wallet,
+            Effect.gen(function*() {
+              const open = yield* context.repo.openSessions(wallet)
+              if (open.length === 0) return
+              yield* append(
+                context,
+                open[0]!.merchantId,
+                open.map((session) => Repo.sessionWrite(end(session, "restored")))
+              )
+            })
+          ), { discard: true }),
+        endAllSessions(context)
+      ))
 
 const rotateTokens = Effect.fnUntraced(function*(context: SessionContext, session: SessionState, now: number) {
   const refresh = yield* newRefreshToken(context)

@@ -241,6 +241,12 @@ export const makeSignInsRepo = Effect.gen(function*() {
           ORDER BY signed_in_at DESC, id DESC LIMIT ${maximumRead}`,
         sessionOf
       ),
+    /** Some of those with a session that did not end by an act, for as long as there are any. */
+    signedIn: all(
+      sql<{ readonly person: string }>`SELECT DISTINCT person FROM team_sessions WHERE status = 'active'
+        ORDER BY person LIMIT ${maximumRead}`,
+      ({ person }) => person
+    ),
     /** Those of `ids` that are open at a moment. */
     openSessions: (ids: ReadonlyArray<string>, now: number) =>
       all(

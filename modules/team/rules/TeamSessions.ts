@@ -24,6 +24,8 @@ export type SessionEnd =
   | "removed"
   | "recovered"
   | "passkey_removed"
+  /** The database was restored from a backup: it may have ended since. */
+  | "restored"
 
 export interface SessionState {
   readonly id: string

@@ -264,7 +264,8 @@ export const endSessions = (
   context: TeamContext,
   person: string,
   requestId: string | null,
-  choose: (session: SessionState) => boolean
+  choose: (session: SessionState) => boolean,
+  reason: "signed_out" | "restored" = "signed_out"
 ): Effect.Effect<ReadonlyArray<SessionState>, PublicError> =>
   decideInTurn(
     context,
@@ -281,8 +282,20 @@ export const endSessions = (
         requestId
       }))
       const entries = yield* personActWrites(context, person, ...acts)
-      const ended = chosen.map((session) => endSession(session, "signed_out"))
+      const ended = chosen.map((session) => endSession(session, reason))
       yield* append(context, systemMerchant, [...ended.map(sessionWrite), ...entries])
       return ended
     })
   )
+
+/** Ends every session, after the database was restored from a backup. */
+export const endAllSessions = (context: TeamContext): Effect.Effect<void, PublicError> =>
+  Effect.flatMap(context.repo.signedIn, (people) =>
+    people.length === 0
+      ? Effect.void
+      : Effect.andThen(
+        Effect.forEach(people, (person) => endSessions(context, person, null, () => true, "restored"), {
+          discard: true
+        }),
+        endAllSessions(context)
+      ))

@@ -2,6 +2,7 @@
  * Instances of the service with wallets that need no chain: real routes, real commit log, a wallet kind of the tests'
  * own.
  */
+import { Restores } from "../../../runtime/Restores.ts"
 import { type Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import { HttpApi, HttpApiBuilder, HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
@@ -114,6 +115,7 @@ type Services =
   | Merchants
   | Wallets
   | Credentials
+  | Restores
   | Revocations
   | SqlClient.SqlClient
   | Secrets
@@ -129,7 +131,7 @@ export const instance = (
   const routes = Layer.mergeAll(plugin.layer(rest as never), probe, keyOwner, Wallets.layer).pipe(
     Layer.provideMerge(services),
     Layer.provideMerge(drivers),
-    Layer.provideMerge(Actors.layer)
+    Layer.provideMerge(Layer.merge(Actors.layer, Restores.layer))
   )
   const below = Layer.provideMerge(
     Registry.layer,

@@ -3,6 +3,7 @@
  * worth nothing.
  * Method: the real routes over PostgreSQL, with a kind of wallet that needs no chain.
  */
+import { Restores } from "../../../runtime/Restores.ts"
 import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
@@ -209,6 +210,18 @@ layer(instance())("a session", (it) => {
       assert.strictEqual((yield* logout({ refresh_token: "rt_unknown" })).status, 200)
       assert.strictEqual(codeOf(yield* logout({})), "401 UNAUTHORIZED")
       assert.strictEqual(codeOf(yield* logout({}, "x.y.z")), "401 TOKEN_INVALID")
+    }))
+
+  it.effect("is signed out by a restore of the database, with every token", () =>
+    Effect.gen(function*() {
+      const one = yield* session(newAddress())
+      const two = yield* session(newAddress())
+      yield* (yield* Restores).perform
+      yield* TestClock.adjust("2 seconds")
+      for (const { access_token, refresh_token } of [one, two]) {
+        assert.strictEqual(codeOf(yield* who(access_token)), "401 TOKEN_INVALID")
+        assert.strictEqual(codeOf(yield* refresh(refresh_token)), "401 TOKEN_INVALID")
+      }
     }))
 
   it.effect("is refused for every token that is none of ours", () =>

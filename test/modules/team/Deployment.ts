@@ -28,6 +28,7 @@ import * as Actors from "../../../runtime/Actors.ts"
 import { Credentials, Revocations } from "../../../runtime/Http.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { Members } from "../../../runtime/Members.ts"
+import { Restores } from "../../../runtime/Restores.ts"
 import { fromMasters, Secrets } from "../../../runtime/Secrets.ts"
 import { type SignInDriver, SignIns } from "../../../runtime/SignIns.ts"
 import * as SignInRegistry from "../../../runtime/SignIns.ts"
@@ -75,6 +76,7 @@ export type Services =
   | LocalCalls
   | Members
   | Merchants
+  | Restores
   | Revocations
   | SqlClient.SqlClient
   | Team
@@ -100,7 +102,7 @@ export const instance = (
     Layer.provideMerge(identity.layer({})),
     Layer.provideMerge(auth),
     Layer.provideMerge(drivers),
-    Layer.provideMerge(Layer.merge(Actors.layer, Timers.layer))
+    Layer.provideMerge(Layer.mergeAll(Actors.layer, Restores.layer, Timers.layer))
   )
   const below = Layer.provideMerge(
     SignInRegistry.layer,

@@ -7,6 +7,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { Members } from "../../../runtime/Members.ts"
+import { Restores } from "../../../runtime/Restores.ts"
 import { Revocations } from "../../../runtime/Http.ts"
 import { makeRepo } from "../../../modules/team/repo.ts"
 import { Team } from "../../../modules/team/service.ts"
@@ -97,6 +98,23 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
       assert.isNull(yield* grantOf(session, merchant))
       assert.isFalse(yield* mayAct(session, actToken))
       assert.isFalse(yield* (yield* Revocations).isGood(session.id))
+    }))
+
+  it.effect("a restore ends every session, because it may have been ended after the backup", () =>
+    Effect.gen(function*() {
+      const { active, find } = yield* TeamSessions
+      const opened = yield* Effect.forEach([1, 2, 3], () => Effect.flatMap(newMerchant, signInByLink))
+      const { readToken, session } = opened[0]!
+      assert.deepStrictEqual(yield* find(readToken), session)
+      yield* (yield* Restores).perform
+      for (const { readToken: each } of opened) assert.isNull(yield* find(each))
+      assert.deepStrictEqual(yield* active([session.id]), [])
+      const sql = yield* SqlClient.SqlClient
+      assert.deepStrictEqual(
+        yield* sql`SELECT DISTINCT end_reason FROM team_sessions WHERE id = ${session.id}`,
+        [{ end_reason: "restored" }]
+      )
+      yield* (yield* Restores).perform
     }))
 
   it.effect("a session lasts 8 hours without a use and 7 days with, and no use brings it back", () =>
