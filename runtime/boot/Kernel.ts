@@ -1,7 +1,7 @@
 /** The kernel: every service a plugin may ask for, built from the bottom up. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
-import { type HttpClient as EffectHttpClient, HttpRouter } from "effect/http"
+import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { type Etag, type HttpClient as EffectHttpClient, type HttpPlatform, HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
@@ -120,7 +120,7 @@ export interface Host {
   /** By which nodes, price sources and services of merchants are called. */
   readonly httpClient: Layer.Layer<EffectHttpClient.HttpClient>
   /** Files, and what HTTP routes need to serve them. */
-  readonly platform: typeof NodeHttpServer.layerHttpServices
+  readonly platform: Layer.Layer<Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path>
 }
 
 /** The machine, and the database that the config names. */
