@@ -4,15 +4,6 @@ import { randomUUID } from "node:crypto"
 
 export { uuidOf } from "../schemas/NamedUuid.ts"
 
-/** Where random UUIDs come from: the system's cryptographic source, unless a simulation repeats a run. */
-export const UuidSource: Context.Reference<() => string> = Context.Reference<() => string>(
-  "tillwire/runtime/UuidSource",
-  { defaultValue: () => randomUUID }
-)
-
-/** A random UUID (RFC 9562, version 4). */
-export const uuidV4: Effect.Effect<string> = Effect.map(UuidSource, (random) => random())
-
 /** Of one millisecond at most as many are told apart in order: 12 bits. Beyond, they are unique and in no order. */
 const maximumSequence = 4_095
 
@@ -29,14 +20,44 @@ const makeSequence = () => {
   }
 }
 
-const nextUuid = makeSequence()
-const nextUuidAhead = makeSequence()
+/** Where UUIDs come from: what is random of them, and how many there were in a millisecond. */
+export interface UuidSourceShape {
+  readonly random: () => string
+  /** UUIDs of version 7 of a time in milliseconds, and those of a time that is ahead. */
+  readonly timed: (millis: number) => string
+  readonly timedAhead: (millis: number) => string
+}
+
+/** A source of UUIDs that counts for itself. `random`: UUIDs of version 4. */
+export const makeUuidSource = (random: () => string): UuidSourceShape => {
+  const [next, nextAhead] = [makeSequence(), makeSequence()]
+  return {
+    random,
+    timed: (millis) => next(millis, random),
+    timedAhead: (millis) => nextAhead(millis, random)
+  }
+}
+
+const systemSource = makeUuidSource(randomUUID)
+
+/** Of the process, from the system's cryptographic source, unless a simulation repeats a run. */
+export const UuidSource: Context.Reference<UuidSourceShape> = Context.Reference<UuidSourceShape>(
+  "tillwire/runtime/UuidSource",
+  { defaultValue: () => systemSource }
+)
+
+/** A random UUID (RFC 9562, version 4). */
+export const uuidV4: Effect.Effect<string> = Effect.map(UuidSource, ({ random }) => random())
 
 /**
  * A UUID that sorts by the time it was made (RFC 9562, version 7): 48 bits of milliseconds, 12 bits that count what
  * this process made in the same one (section 6.2, method 1), 62 random bits.
  */
-export const uuidV7: Effect.Effect<string> = Effect.zipWith(Clock.currentTimeMillis, UuidSource, nextUuid)
+export const uuidV7: Effect.Effect<string> = Effect.zipWith(
+  Clock.currentTimeMillis,
+  UuidSource,
+  (millis, { timed }) => timed(millis)
+)
 
 /**
  * The same for an object that is listed by its time, of a merchant whose clock is some seconds ahead. Those ahead are
@@ -48,5 +69,5 @@ export const uuidV7Ahead = (seconds: number): Effect.Effect<string> =>
     : Effect.zipWith(
       Clock.currentTimeMillis,
       UuidSource,
-      (millis, random) => nextUuidAhead(millis + seconds * 1000, random)
+      (millis, { timedAhead }) => timedAhead(millis + seconds * 1000)
     )

@@ -34,7 +34,7 @@ import {
 import { declareRestored } from "./backup/Declaration.ts"
 import { checkDataDirectory, type DataDirectoryUnusable } from "./boot/DataDirectory.ts"
 import { BackgroundWork } from "./BackgroundWork.ts"
-import { apisOf, distinctPlugins, hasRole, kernel } from "./boot/Kernel.ts"
+import { apisOf, distinctPlugins, hasRole, hostOf, kernel } from "./boot/Kernel.ts"
 import { makeProcessLink, type Peer } from "./boot/ProcessLink.ts"
 import { countHttpProcesses, type ProcessRole } from "./boot/ProcessRole.ts"
 import type { LoadedConfig, SelectedPlugin } from "./Config.ts"
@@ -114,14 +114,28 @@ export const boot = (
     Effect.gen(function*() {
       const settings = yield* resolveSettings(config, instanceId)
       yield* checkDataDirectory(settings.dataDirectory, settings.environments)
-      const below = kernel(config, settings, role)
       const inHttp = inArea(settings.telemetry, "http")
       return inHttp(listeners(distinctPlugins(config.plugins), role, countHttpProcesses(config))).pipe(
-        Layer.provideMerge(plugins(config.plugins, settings.telemetry)),
-        Layer.provideMerge(below)
+        Layer.provideMerge(serviceOf(config, settings, role))
       ) as Layer.Layer<ServiceInfo | StoreGuard, BootError>
     }).pipe(Effect.provide([Path.layer, NodeFileSystem.layer]))
   )
+
+/** The kernel and the plugins of a config, before any work has begun and any port is open. */
+export const serviceOf = (
+  config: LoadedConfig,
+  settings: Settings["Service"],
+  role: ProcessRole,
+  host = hostOf(config, settings, role)
+) => Layer.provideMerge(plugins(config.plugins, settings.telemetry), kernel(config, settings, role, host))
+
+/** Begins the work of a service that needs no port: every plugin has had its turn. */
+export const beginWork = Effect.fnUntraced(function*(plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole) {
+  yield* serveOwnCalls
+  yield* checkDeclaredCalls(plugins)
+  yield* (yield* BackgroundWork).begin
+  if (role !== "http") yield* declareRestored
+})
 
 /** The settings in force: what the file leaves to be computed. */
 export const resolveSettings = Effect.fnUntraced(function*(config: LoadedConfig, instanceId: string) {
@@ -199,10 +213,7 @@ const listeners = (plugins: ReadonlyArray<AnyPlugin>, role: ProcessRole, httpCou
       const settings = yield* Settings
       const health = yield* Health
       const router = yield* HttpRouter.HttpRouter
-      yield* serveOwnCalls
-      yield* checkDeclaredCalls(plugins)
-      yield* (yield* BackgroundWork).begin
-      if (role !== "http") yield* declareRestored
+      yield* beginWork(plugins, role)
       const processes = MutableRef.make<HttpProcesses | null>(null)
       const { onServing, ...operations } = yield* operationsOf(role, processes)
       yield* OpsRoutes.mount(

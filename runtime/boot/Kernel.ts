@@ -1,7 +1,7 @@
 /** The kernel: every service a plugin may ask for, built from the bottom up. */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { Effect, type FileSystem, Layer, type Path } from "effect"
+import { type Etag, type HttpClient as EffectHttpClient, type HttpPlatform, HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
@@ -115,6 +115,22 @@ export const storeOf = (
 export const hasRole = ({ cluster }: Settings["Service"], role: Leases.InstanceRole): boolean =>
   cluster === undefined || cluster.roles.includes(role)
 
+/** What a service stands on beside its config: another one in the place of the machine's makes a simulated service. */
+export interface Host {
+  readonly store: Layer.Layer<Store, StoreError>
+  /** By which nodes, price sources and services of merchants are called. */
+  readonly httpClient: Layer.Layer<EffectHttpClient.HttpClient>
+  /** Files, and what HTTP routes need to serve them. */
+  readonly platform: Layer.Layer<Etag.Generator | FileSystem.FileSystem | HttpPlatform.HttpPlatform | Path.Path>
+}
+
+/** The machine, and the database that the config names. */
+export const hostOf = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole): Host => ({
+  store: storeOf(config, settings.dataDirectory, role, settings.instanceId),
+  httpClient: HttpClient.layer,
+  platform: NodeHttpServer.layerHttpServices
+})
+
 /** Who does the work that one instance does at a time. */
 const leasesOf = ({ cluster, instanceId }: Settings["Service"], role: ProcessRole) => {
   if (role === "http") return Leases.waitingLayer
@@ -130,13 +146,18 @@ const partOf = (settings: Settings["Service"]) => <A, E, R>(area: KernelArea, la
   inArea(settings.telemetry, area)(layer)
 
 /** The database with its tables brought to this build, and nothing that works on it. */
-export const stateOf = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
+export const stateOf = (
+  config: LoadedConfig,
+  settings: Settings["Service"],
+  role: ProcessRole,
+  host = hostOf(config, settings, role)
+) => {
   const part = partOf(settings)
   const plugins = distinctPlugins(config.plugins)
   const sealedColumns = [...runtimeSealedColumns, ...plugins.flatMap((plugin) => plugin.sealedColumns ?? [])]
   const platform = Traces.layer.pipe(Layer.provideMerge(Layer.mergeAll(
-    NodeHttpServer.layerHttpServices,
-    HttpClient.layer,
+    host.platform,
+    host.httpClient,
     Layer.provide(HttpRouter.layer, routerConfig),
     part("rpc", RpcServer.layer),
     BackgroundWork.layer,
@@ -145,7 +166,7 @@ export const stateOf = (config: LoadedConfig, settings: Settings["Service"], rol
   return Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
-    Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role, settings.instanceId))),
+    Layer.provideMerge(part("store", host.store)),
     Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
   )
@@ -166,12 +187,17 @@ export const migrationSets = (
  * what reads tables comes after the migrations. Torn down in reverse. An `http` process has all of it, but does none of
  * the work that one process does for all: it holds no lease and sends no webhook.
  */
-export const kernel = (config: LoadedConfig, settings: Settings["Service"], role: ProcessRole) => {
+export const kernel = (
+  config: LoadedConfig,
+  settings: Settings["Service"],
+  role: ProcessRole,
+  host = hostOf(config, settings, role)
+) => {
   const part = partOf(settings)
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const state = stateOf(config, settings, role)
+  const state = stateOf(config, settings, role, host)
   const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
     Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)

@@ -3,6 +3,7 @@ import { Clock, type Deferred, Effect, Metric, MutableRef, Queue, Ref, type Resu
 import { type Environment, familyOf, type Network } from "../../schemas/Network.ts"
 import { type Token, tokenAddress } from "../../schemas/Token.ts"
 import type { BlockReading, ChainDriver, ChainEvent, DriverError, JournalEntry, WatchSet } from "../Chains.ts"
+import { machineMillis } from "../Clock.ts"
 import { type Commit, type Fence, noCause, systemMerchant, type Write } from "../Commit.ts"
 import type { Leases } from "../Leases.ts"
 import { initializeSeries } from "../Telemetry.ts"
@@ -80,6 +81,8 @@ export interface FollowerContext extends FollowerServices {
   readonly attributes: { readonly network: Network; readonly environment: Environment }
   readonly watch: WatchSet
   readonly clock: Clock.Clock
+  /** Of the machine's clock: how long ago the chain was read, whatever clock the service runs under. */
+  readonly machineMillis: () => number
   /** Changed by {@link dispatch} only. */
   readonly state: MutableRef.MutableRef<FollowerState>
   /** Lookups of the blocks of reported transfers. */
@@ -153,6 +156,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
   const { environment, network } = driver
   const attributes = { network, environment }
   const clock = yield* Clock.Clock
+  const millis = yield* machineMillis
   const stored = yield* services.repo.cursor(network, environment)
   const context: FollowerContext = {
     ...services,
@@ -162,12 +166,13 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
     attributes,
     watch: yield* watchSetOf(driver, services, clock),
     clock,
+    machineMillis: millis,
     state: MutableRef.make(initialState({
       network,
       environment,
       isCaughtUp: stored === null,
       nowMillis: clock.currentTimeMillisUnsafe(),
-      monotonicMillis: performance.now()
+      monotonicMillis: millis()
     })),
     lookups: yield* Ref.make(noLookups),
     checks: yield* Queue.sliding<Check>(1),

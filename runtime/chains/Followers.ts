@@ -129,7 +129,7 @@ const eventsOf = (follower: FollowerContext) => {
 const follow = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, progress: Effect.Effect<void>) {
   const { environment, network, repo } = follower
   const cursor = yield* repo.cursor(network, environment)
-  dispatch(follower, { _tag: "FollowingStarted", cursor, monotonicMillis: performance.now() })
+  dispatch(follower, { _tag: "FollowingStarted", cursor, monotonicMillis: follower.machineMillis() })
   dispatch(follower, { _tag: "RepairsRead", hasGap: (yield* repo.repairs(network, environment)).some(hasGap) })
   const ticks = Stream.map(Stream.tick(tickMillis), (): FollowerItem => ({ _tag: "Check" }))
   const items = Stream.mergeAll(
@@ -196,12 +196,12 @@ const peek = (follower: FollowerContext, leaseName: string) =>
   Effect.gen(function*() {
     const { environment, network, repo } = follower
     yield* measureHealth(follower, statusOf(stateOf(follower), nowMillis(follower)).healthy)
-    dispatch(follower, { _tag: "SearchInspected", monotonicMillis: performance.now() })
+    dispatch(follower, { _tag: "SearchInspected", monotonicMillis: follower.machineMillis() })
     dispatch(follower, { _tag: "ClockRead", nowMillis: nowMillis(follower) })
     if (stateOf(follower).isFollowing) return
     const cursor = yield* repo.cursor(network, environment)
     if (cursor === null || stateOf(follower).isFollowing) return
-    dispatch(follower, { _tag: "CursorPeeked", cursor, monotonicMillis: performance.now() })
+    dispatch(follower, { _tag: "CursorPeeked", cursor, monotonicMillis: follower.machineMillis() })
     if (stateOf(follower).isCaughtUp || cursor.caughtUpToken === null) return
     const leaseEnd = yield* repo.leaseEnd(leaseName, cursor.caughtUpToken)
     dispatch(follower, { _tag: "LeaseInspected", leaseEnd })
@@ -224,11 +224,11 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       coverageOf(stateOf(context), {
         hasSearch: driver.findTransfers !== null,
         nowMillis: nowMillis(context),
-        monotonicMillis: performance.now()
+        monotonicMillis: context.machineMillis()
       }),
     check: requestCheck(context),
     head: () => headOf(stateOf(context)),
-    isCaughtUp: () => allowsAddresses(stateOf(context), performance.now()),
+    isCaughtUp: () => allowsAddresses(stateOf(context), context.machineMillis()),
     newest: () => {
       const { isCaughtUp, ring } = stateOf(context)
       return isCaughtUp ? ring[0] ?? null : null

@@ -143,7 +143,7 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
       _tag: "Reanchored",
       anchor: { ...anchor.point, time: anchor.time },
       finalized: head.finalized,
-      monotonicMillis: performance.now()
+      monotonicMillis: follower.machineMillis()
     },
     [repairWrite(beginReanchor(repair, chosen, lowestUncertain, finalBefore))]
   )
@@ -180,7 +180,7 @@ const reanchorAccounts = Effect.fnUntraced(function*(
   yield* apply(
     follower,
     fence,
-    { _tag: "Reanchored", anchor: { ...point, time }, finalized, monotonicMillis: performance.now() },
+    { _tag: "Reanchored", anchor: { ...point, time }, finalized, monotonicMillis: follower.machineMillis() },
     [repairWrite(beginReanchor(repair, point.height, lowest, finalBefore))]
   )
   yield* Effect.logWarning("following goes on from another block", { network, environment, from: lowest, at: point })

@@ -10,6 +10,7 @@ import {
   maximumWalletAddresses,
   type ReceiveTarget
 } from "../Chains.ts"
+import { machineMillis } from "../Clock.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
 import { accountIndex, cursorId, walletOwnerWrite } from "./ChainsRepo.ts"
@@ -74,12 +75,13 @@ const claimedIndices = (kind: WalletKind, { size, startIndex }: IndexedWallet, n
 /** Derives what is claimed in slices, so that nobody waits for a long list. */
 const deriveAll = Effect.fnUntraced(function*(wallet: IndexedWallet, indices: ReadonlyArray<number>) {
   const addresses: Array<ReceiveTarget> = []
-  let sliceStart = performance.now()
+  const millis = yield* machineMillis
+  let sliceStart = millis()
   for (const index of indices) {
     addresses.push(wallet.derive(index))
-    if (performance.now() - sliceStart < sliceMillis) continue
+    if (millis() - sliceStart < sliceMillis) continue
     yield* yieldToEventLoop
-    sliceStart = performance.now()
+    sliceStart = millis()
   }
   return addresses
 })

@@ -63,7 +63,7 @@ export const undoBalances = Effect.fnUntraced(function*(follower: FollowerContex
 /** The chain goes on from `to`: what was seen above it is taken back, then the cursor is. */
 export const rollBack = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, to: ChainPoint) {
   const { environment, network, repo } = follower
-  dispatch(follower, { _tag: "RollbackStarted", height: to.height, monotonicMillis: performance.now() })
+  dispatch(follower, { _tag: "RollbackStarted", height: to.height, monotonicMillis: follower.machineMillis() })
   const state = stateOf(follower)
   const final = finalHeightOf(state)
   yield* countReorg(follower)

@@ -59,7 +59,12 @@ const applyVerified = Effect.fnUntraced(function*(follower: FollowerContext, fen
   const heights = heightsOf(state)
   if (item.generation !== state.generation || heights === null) return
   const { searchedHeight, singleSourceFrom } = item
-  dispatch(follower, { _tag: "SearchMoved", searchedHeight, singleSourceFrom, monotonicMillis: performance.now() })
+  dispatch(follower, {
+    _tag: "SearchMoved",
+    searchedHeight,
+    singleSourceFrom,
+    monotonicMillis: follower.machineMillis()
+  })
   const ids = [...item.confirm, ...item.revert]
   const found = (ids.length === 0 ? [] : yield* repo.entriesById(ids))
     .filter((entry) => entry.status === "seen" && entry.blockHash === item.point.hash)

@@ -5,7 +5,7 @@
  * must not be given out again. And an allocation needs no derivation, so it is one call of the database.
  */
 import { Effect, Queue, Semaphore } from "effect"
-import { nowSeconds } from "../Clock.ts"
+import { machineMillis, nowSeconds } from "../Clock.ts"
 import type { Family } from "../../schemas/Network.ts"
 import type { IndexedWallet, SharedWallet, WalletRef } from "../Chains.ts"
 import { restoreWatchSeconds } from "./Restores.ts"
@@ -38,6 +38,7 @@ export const range = (from: number, to: number): ReadonlyArray<number> =>
   Array.from({ length: Math.max(0, to - from) }, (_, place) => from + place)
 
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
+  const millis = yield* machineMillis
   const wallets = new Map<string, { readonly wallet: WalletRef; readonly family: Family }>()
   const queuedWallets = new Set<string>()
   const fillLock = yield* Semaphore.make(1)
@@ -51,12 +52,12 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
   const derive = Effect.fnUntraced(function*(wallet: IndexedWallet, family: Family, indices: ReadonlyArray<number>) {
     for (let offset = 0; offset < indices.length; offset += chunkSize) {
       const chunk: Array<WalletAddress> = []
-      let sliceStart = performance.now()
+      let sliceStart = millis()
       for (const walletIndex of indices.slice(offset, offset + chunkSize)) {
         chunk.push({ ...wallet.derive(walletIndex), family, fingerprint: wallet.fingerprint, walletIndex })
-        if (performance.now() - sliceStart < sliceMillis) continue
+        if (millis() - sliceStart < sliceMillis) continue
         yield* yieldToEventLoop
-        sliceStart = performance.now()
+        sliceStart = millis()
       }
       total += yield* repo.storeAddresses(wallet.fingerprint, family, chunk)
     }

@@ -8,6 +8,7 @@
 import { Effect, MutableRef, Semaphore } from "effect"
 import { Environment, Family, familyRecord } from "../../schemas/Network.ts"
 import type { ReceiveTarget, WatchSet } from "../Chains.ts"
+import { machineMillis } from "../Clock.ts"
 import type { ChainsRepo, TargetRow, WalletLook } from "./ChainsRepo.ts"
 import { makeWatchedAccounts, type WatchedAccounts } from "./WatchedAccounts.ts"
 
@@ -43,6 +44,7 @@ export const isSameServer = (
 
 /** The sets of all families, and the one look that fills them. */
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
+  const millis = yield* machineMillis
   const keys = new Map<string, Set<string>>()
   /** What addresses of ours in another form are known by, in either environment. */
   const owners = new Map<Family, Set<string>>(Family.literals.map((family) => [family, new Set()]))
@@ -90,7 +92,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
 
   /** Every wallet, or those that changed since the last look, and what the next look is to know. */
   const lookAtWallets = Effect.fnUntraced(function*(previous: PreviousLook | null) {
-    const now = performance.now()
+    const now = millis()
     if (previous !== null && now - previous.wholeAt < wholeLookMillis) {
       const look = yield* repo.walletsChangedSince(previous.lowestRunning)
       if (isSameServer(previous, look)) return { ...look, wholeAt: previous.wholeAt }
