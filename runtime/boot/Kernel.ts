@@ -49,6 +49,7 @@ import * as SignIns from "../SignIns.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
+import * as StoreHealth from "../store/Health.ts"
 import * as Postgres from "../store/Postgres.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
@@ -236,6 +237,7 @@ export const kernel = (
   const archive = store.use === "embedded" && role !== "http" ? store.options.archive : undefined
   const health = Layer.mergeAll(
     archive === undefined ? Layer.empty : part("store", WalArchive.layer(archive, settings.dataDirectory)),
+    part("store", StoreHealth.healthLayer),
     part("commit", Flushes.healthLayer),
     part("chains", ChainHealth.healthLayer),
     part("leases", LeaseHealth.healthLayer),

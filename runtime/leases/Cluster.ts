@@ -32,6 +32,7 @@ import {
   initializeStalls,
   type LeaseObservation,
   newRecord,
+  noteLook,
   observe,
   pauseAfterDeathMillis,
   runTerm,
@@ -238,6 +239,7 @@ const makeTermRows = (sql: SqlClient.SqlClient, { instanceId, takeoverMillis }: 
           })
         )
       )
+      for (const { record } of works.values()) noteLook(record, takeoverMillis / renewalsPerTakeover, now)
       for (const { name, progressedAt, token, until } of rows) {
         const work = works.get(name)
         if (work === undefined) continue

@@ -13,6 +13,7 @@ import {
   initializeStalls,
   type LeaseObservation,
   newRecord,
+  noteLook,
   observe,
   pauseAfterDeathMillis,
   runTerm,
@@ -92,8 +93,9 @@ const make = Effect.fnUntraced(function*(instance: string) {
             Effect.as(Effect.logWarning("A lease was not renewed", { name: fence.name }, error), undefined)
           )
         )
-        if (isHeld === true) record.renewedAtMillis = askedAtMillis
         const now = yield* monotonicMillis
+        if (isHeld !== undefined) noteLook(record, pause, now)
+        if (isHeld === true) record.renewedAtMillis = askedAtMillis
         if (isHeld === false || now - record.renewedAtMillis >= record.ttlMillis) return
       }
     })
@@ -116,6 +118,7 @@ const make = Effect.fnUntraced(function*(instance: string) {
         const row = yield* acquire(name, holder, ttlMillis, isExpired ? observation : undefined).pipe(
           Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
         )
+        if (row !== undefined) noteLook(record, ttlMillis / renewalsPerTerm, yield* monotonicMillis)
         if (row !== undefined && row.until === null) {
           if (row.isBeforeEnd) {
             yield* Effect.logWarning(

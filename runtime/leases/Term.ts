@@ -25,10 +25,26 @@ const stalls = Metric.counter("work_stalls_total", {
   incremental: true
 })
 
+/**
+ * How long this instance may be unable to look at the rows before what it saw last counts as old: a database that is
+ * gone has a check of its own, and its return must not look as if nobody had worked.
+ */
+export const blindMillis = 60_000
+
+/**
+ * How much later than asked a pause may end before it means that the process was frozen, or its machine asleep: longer
+ * than a loaded event loop is late.
+ */
+const latenessMillis = 1_000
+
 /** A piece of work of this process. Times are monotonic. */
 export interface WorkRecord extends LeaseOptions {
   readonly name: string
   isHeldHere: boolean
+  /** When the lease was last looked at: its row was read or renewed. */
+  lookedAtMillis: number
+  /** When looks began again after they had ended for a while: nothing is known of the time before. */
+  blindUntilMillis: number
   /** When any instance was last seen to renew the lease. */
   renewedAtMillis: number
   /** When the work was last seen to make progress, on any instance. */
@@ -46,23 +62,37 @@ export const newRecord = (name: string, options: LeaseOptions, nowMillis: number
   name,
   ...options,
   isHeldHere: false,
+  lookedAtMillis: nowMillis,
+  blindUntilMillis: nowMillis,
   renewedAtMillis: nowMillis,
   progressedAtMillis: nowMillis,
   hasNewProgress: false,
   stalls: 0
 })
 
+/** Notes a look at the lease. Looks come every `everyMillis`, but from a process that was frozen or had no database. */
+export const noteLook = (record: WorkRecord, everyMillis: number, nowMillis: number): void => {
+  if (nowMillis - record.lookedAtMillis > everyMillis + latenessMillis) record.blindUntilMillis = nowMillis
+  record.lookedAtMillis = nowMillis
+}
+
+/** How old `atMillis` was at the last look, from when looks began again on. */
+const ageOf = (atMillis: number, { blindUntilMillis, lookedAtMillis }: WorkRecord, nowMillis: number): number => {
+  const seenMillis = nowMillis - lookedAtMillis > blindMillis ? nowMillis : Math.max(lookedAtMillis, atMillis)
+  return Math.max(0, seenMillis - Math.max(atMillis, blindUntilMillis))
+}
+
 /** What other parts are shown of `records`, in order of name. */
 export const statusesOf = (records: Iterable<WorkRecord>): Effect.Effect<ReadonlyArray<LeaseStatus>> =>
   Effect.map(monotonicMillis, (now) =>
     [...records]
-      .map(({ isHeldHere, name, passMillis, progressedAtMillis, renewedAtMillis, ttlMillis }) => ({
-        name,
-        ttlMillis,
-        passMillis,
-        isHeldHere,
-        ageMillis: Math.max(0, now - renewedAtMillis),
-        progressAgeMillis: Math.max(0, now - progressedAtMillis)
+      .map((record) => ({
+        name: record.name,
+        ttlMillis: record.ttlMillis,
+        passMillis: record.passMillis,
+        isHeldHere: record.isHeldHere,
+        ageMillis: ageOf(record.renewedAtMillis, record, now),
+        progressAgeMillis: ageOf(record.progressedAtMillis, record, now)
       }))
       .toSorted((a, b) => a.name.localeCompare(b.name)))
 
@@ -143,9 +173,13 @@ export const runTerm = <R>(
       })
       const awaitStall = Effect.gen(function*() {
         while (true) {
-          const left = passMillis - ((yield* monotonicMillis) - lastMillis)
+          const before = yield* monotonicMillis
+          const left = passMillis - (before - lastMillis)
           if (left <= 0) return
           yield* Effect.sleep(left)
+          // A process that was frozen has done nothing meanwhile, and is given a pass to go on.
+          const now = yield* monotonicMillis
+          if (now - before > left + latenessMillis) lastMillis = Math.max(lastMillis, now)
         }
       })
       record.isHeldHere = true

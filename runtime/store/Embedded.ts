@@ -249,7 +249,10 @@ const openStore = Effect.fnUntraced(function*(
     Effect.catch((error) => Effect.andThen(Effect.logFatal(error.message), Deferred.fail(loss, error))),
     Effect.forkScoped
   )
-  return { sockets: first.server.sockets, guard: StoreGuard.of({ awaitLoss: Deferred.await(loss) }) }
+  return {
+    sockets: first.server.sockets,
+    guard: StoreGuard.of({ awaitLoss: Deferred.await(loss), findings: Effect.succeed([]) })
+  }
 })
 
 /** A server for a short work beside the service, or without it. */
@@ -326,7 +329,7 @@ export const sharedLayer = (
     return Layer.merge(
       pool({ host: directory, username: role, database: role }, directory, { maxConnections: options.maxConnections }),
       // Without the first process this one ends, whatever its database does.
-      Layer.succeed(StoreGuard, { awaitLoss: Effect.never })
+      Layer.succeed(StoreGuard, { awaitLoss: Effect.never, findings: Effect.succeed([]) })
     )
   }))
 

@@ -1,9 +1,10 @@
 /** The `postgres` store: any PostgreSQL from 15 on, by URL. */
-import { PgClient } from "@effect/sql-pg"
+import type { PgClient } from "@effect/sql-pg"
 import { Duration, Effect, Layer, Redacted, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import type { SqlError } from "effect/sql"
-import { checkSessions, sessionSettings } from "./Sessions.ts"
+import { layerOf, type SessionRenewal } from "./SessionPool.ts"
+import { checkSessions, makeSessionWatch, sessionSettings } from "./Sessions.ts"
 import { databaseMessage, sqlStateOf, StoreError } from "./StoreError.ts"
 import { StoreGuard } from "./StoreGuard.ts"
 
@@ -102,16 +103,17 @@ export const pool = (
   where: string,
   { maxConnections, sessionSettings: source = "connection" }: PoolOptions,
   applicationName = "tillwire"
-): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient, StoreError> =>
-  PgClient.layerFrom(
-    PgClient.make({
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | SessionRenewal, StoreError> =>
+  layerOf(
+    {
       ...address,
       maxConnections,
       connectTimeout,
       keepAlive,
       applicationName,
       ...(source === "connection" ? { startupParameters: sessionSettings } : {})
-    }).pipe(Effect.mapError((error) => explainConnection(error, where)))
+    },
+    (error) => explainConnection(error, where)
   )
 
 /** Not there yet: the address does not answer, or the server says it is starting (57P03). */
@@ -184,10 +186,13 @@ export const locationOf = (url: Redacted.Redacted<string>): string => {
 export const layer = (
   options: PostgresOptions,
   applicationName?: string
-): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | StoreGuard, StoreError> => {
+): Layer.Layer<SqlClient.SqlClient | PgClient.PgClient | SessionRenewal | StoreGuard, StoreError> => {
   const where = locationOf(options.url)
-  return Layer.effectDiscard(checkServer(where)).pipe(
-    Layer.provideMerge(pool({ url: options.url }, where, options, applicationName)),
-    Layer.merge(Layer.succeed(StoreGuard, { awaitLoss: Effect.never }))
+  const guard = Layer.effect(
+    StoreGuard,
+    Effect.map(makeSessionWatch(where), (findings) => ({ awaitLoss: Effect.never, findings }))
+  )
+  return Layer.merge(Layer.effectDiscard(checkServer(where)), guard).pipe(
+    Layer.provideMerge(pool({ url: options.url }, where, options, applicationName))
   )
 }

@@ -3,9 +3,12 @@
  * of one connection to several sessions. Both are found at the start, because without locks that hold and statements
  * that end a payment may be credited twice or not at all.
  */
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { SqlClient, type SqlConnection, type SqlError } from "effect/sql"
+import { monotonicMillis } from "../Clock.ts"
+import type { Finding } from "../telemetry/HealthReport.ts"
 import { planSettings } from "./IndexPlans.ts"
+import { SessionRenewal, toldPid } from "./SessionPool.ts"
 import { StoreError } from "./StoreError.ts"
 
 /**
@@ -116,4 +119,71 @@ export const checkSessions = (
         + "settings do not hold.",
       hint: "Use session pooling (pgbouncer: pool_mode = session), or the server's own address in store.options.url."
     })
+  })
+
+/** How often health asks whether connections still keep their sessions, and how long it waits for the answer. */
+const watchMillis = 10_000
+const answerMillis = 1_000
+
+/** Looks in a row that find sessions kept before they count as kept again: one may find so by chance. */
+const looksUntilKept = 3
+
+/** Whether a pooler is in between: it tells connections other numbers than their sessions have. */
+const isPooled = Effect.scoped(
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const connection = yield* sql.reserve
+    return toldPid(connection) !== (yield* pidOf(connection))
+  })
+)
+
+/**
+ * What health says of the sessions. A pooler may be told while the service runs to give the statements of one
+ * connection to several sessions. Once it keeps them again, every session of that time is closed: it may lack the locks
+ * and the notifications that its connection believes in, or have those of others.
+ */
+export const makeSessionWatch = (
+  where: string,
+  everyMillis = watchMillis
+): Effect.Effect<
+  Effect.Effect<ReadonlyArray<Finding>>,
+  never,
+  SqlClient.SqlClient | SessionRenewal
+> =>
+  Effect.gen(function*() {
+    const services = yield* Effect.context<SqlClient.SqlClient>()
+    const { renewSessions } = yield* SessionRenewal
+    const keepsSessions = Effect.flatMap(isPooled, (pooled) => pooled ? keepsSession : Effect.succeed(true)).pipe(
+      Effect.provideContext(services)
+    )
+    let isKept = true
+    let keptLooks = 0
+    let askedAtMillis = -Infinity
+    const finding: Finding = {
+      effect: "degraded",
+      message: `A pooler at ${where} now gives one connection the sessions of several: locks, notifications and `
+        + "settings do not hold, and requests may fail. Set it back to session pooling (pgbouncer: pool_mode = session, "
+        + "then RELOAD and RECONNECT)."
+    }
+    return Effect.gen(function*() {
+      const now = yield* monotonicMillis
+      // While it is wrong each look asks, so that its end is seen at once.
+      if (!isKept || now - askedAtMillis >= everyMillis) {
+        askedAtMillis = now
+        const isFoundKept = yield* Effect.timeoutOption(keepsSessions, answerMillis)
+        keptLooks = Option.getOrElse(isFoundKept, () => false) ? keptLooks + 1 : 0
+        if (isKept && Option.contains(isFoundKept, false)) {
+          isKept = false
+          yield* Effect.logError(finding.message)
+        } else if (!isKept && keptLooks === looksUntilKept) {
+          isKept = true
+          yield* Effect.logWarning("The pooler keeps sessions again: those of before are closed")
+          yield* renewSessions
+        }
+      }
+      return isKept ? [] : [finding]
+    }).pipe(
+      // A database that does not answer has a check of its own.
+      Effect.catchTag("SqlError", () => Effect.succeed(isKept ? [] : [finding]))
+    )
   })

@@ -3,6 +3,7 @@ import { Schema } from "effect"
 
 /** The checks that parts of the service register, beside the database's own. */
 export const CheckName = Schema.Literals([
+  "database",
   "writes",
   "networks",
   "leases",
@@ -31,7 +32,7 @@ export const HealthReport = Schema.Struct({
   /** What an operator should look at; empty while nothing is wrong. */
   degraded: Schema.Array(HealthProblem),
   checks: Schema.Struct({
-    /** The database answered within {@link databaseTimeoutMillis}. */
+    /** The database answered within {@link databaseTimeoutMillis}, and its connections keep their sessions. */
     database: Check,
     /** Every table is at this build's version. */
     migrations: Check,
@@ -175,7 +176,7 @@ export const makeReport = (
     unavailable,
     degraded,
     checks: {
-      database: { ok: database },
+      database: { ok: database && isWell("database").ok },
       migrations: { ok: isMigrated },
       deliveries: { ok: isTimely, oldest_due_seconds: outboxLagSeconds },
       accepting: { ok: !isStopping && isWell("accepting").ok },

@@ -3,14 +3,15 @@
  * Method: the real pgbouncer, in each of its modes, in front of the real PostgreSQL.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Context, Effect, Layer, Redacted, Result } from "effect"
 import { SqlClient } from "effect/sql"
 import { type ChildProcess, spawn, spawnSync } from "node:child_process"
 import { chmodSync, writeFileSync } from "node:fs"
 import { connect as connectSocket } from "node:net"
 import { join } from "node:path"
 import type { StoreError } from "../../runtime/store/StoreError.ts"
-import { sessionSettings } from "../../runtime/store/Sessions.ts"
+import * as Postgres from "../../runtime/store/Postgres.ts"
+import { makeSessionWatch, sessionSettings } from "../../runtime/store/Sessions.ts"
 import { storeLayer, type StoreOptions } from "../../runtime/Store.ts"
 import { connect, migratedDatabase, type TestDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
@@ -28,17 +29,18 @@ interface Pooler {
   readonly ignored?: ReadonlyArray<string>
 }
 
-/** The URL of a database behind a pooler of its own, which ends with the scope. */
-const poolerUrl = Effect.fnUntraced(function*(database: TestDatabase, { ignored = [], mode }: Pooler) {
+/** A pooler of its own before a database, which ends with the scope. */
+const startPooler = Effect.fnUntraced(function*(database: TestDatabase, { ignored = [], mode }: Pooler) {
   const port = yield* freePort
   const folder = yield* temporaryDirectory
   chmodSync(folder, 0o755)
   const users = join(folder, "users.txt")
   writeFileSync(users, `"${database.username}" "${database.password ?? ""}"\n`)
   const file = join(folder, "pgbouncer.ini")
-  writeFileSync(
-    file,
-    `[databases]
+  const writeSettings = (poolMode: string) =>
+    writeFileSync(
+      file,
+      `[databases]
 * = host=${database.host} port=${database.port} user=${database.username}
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -46,12 +48,13 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = any
 auth_file = ${users}
-pool_mode = ${mode}
+pool_mode = ${poolMode}
 default_pool_size = 40
 ignore_startup_parameters = ${["extra_float_digits", ...ignored].join(",")}
 `
-  )
-  yield* Effect.acquireRelease(
+    )
+  writeSettings(mode)
+  const pooler = yield* Effect.acquireRelease(
     Effect.sync((): ChildProcess =>
       spawn("pgbouncer", [file], { stdio: "ignore", ...(process.getuid?.() === 0 ? nobody : {}) })
     ),
@@ -69,8 +72,19 @@ ignore_startup_parameters = ${["extra_float_digits", ...ignored].join(",")}
     }),
     (answers) => answers
   )
-  return `postgresql://${database.username}@127.0.0.1:${port}/${database.database}`
+  return {
+    url: `postgresql://${database.username}@127.0.0.1:${port}/${database.database}`,
+    /** Gives it another mode while it runs, as an operator would. */
+    setMode: (next: string) =>
+      Effect.sync(() => {
+        writeSettings(next)
+        pooler.kill("SIGHUP")
+      })
+  }
 })
+
+const poolerUrl = (database: TestDatabase, pooler: Pooler) =>
+  Effect.map(startPooler(database, pooler), ({ url }) => url)
 
 type Source = StoreOptions["postgres"]["sessionSettings"]
 
@@ -130,6 +144,45 @@ behindPooler("a store behind pgbouncer", () => {
       const ignored = Object.keys(sessionSettings).map((name) => name.toLowerCase())
       const url = yield* poolerUrl(database, { mode: "session", ignored })
       assert.include((yield* refusal(url, "connection")).what, "statement_timeout is '0', not '30s'")
+    }).pipe(Effect.scoped))
+
+  it.live("lends no session that a pooler left in a transaction, and says in health that it keeps none", () =>
+    Effect.gen(function*() {
+      const database = yield* migratedDatabase
+      const first = yield* refusal(yield* poolerUrl(database, { mode: "session" }), "role")
+      yield* runHint(database, first.hint)
+      const { setMode, url } = yield* startPooler(database, { mode: "session" })
+      const options = { url: Redacted.make(url), maxConnections: 8, sessionSettings: "role" as const }
+      const store = yield* Layer.build(Postgres.layer(options))
+      const sql = Context.get(store, SqlClient.SqlClient)
+      const findings = yield* Effect.provideContext(makeSessionWatch("the pooler", 0), store)
+      // Transactions that end well and badly, as many at once as there are connections.
+      const work = Effect.forEach(
+        Array.from({ length: 200 }, (_, index) => index),
+        (index) =>
+          Effect.exit(sql.withTransaction(Effect.gen(function*() {
+            yield* sql`select ${index}::int`
+            if (index % 3 === 0) yield* sql`select 1 / (${index}::int - ${index}::int)`
+          }))),
+        { concurrency: 8, discard: true }
+      )
+      yield* work
+      assert.deepStrictEqual(yield* findings, [])
+      for (let round = 0; round < 3; round++) {
+        yield* setMode("transaction")
+        yield* Effect.sleep(100)
+        yield* work
+        const [told] = yield* until("health tells", findings, (found) => found.length > 0)
+        assert.include(told!.message, "now gives one connection the sessions of several")
+        yield* setMode("session")
+        yield* until("it keeps sessions again", findings, (found) => found.length === 0)
+        const answers = yield* Effect.forEach(
+          Array.from({ length: 50 }),
+          () => Effect.result(sql`select 1 as one`),
+          { concurrency: 8 }
+        )
+        assert.deepStrictEqual(answers.filter(Result.isFailure), [])
+      }
     }).pipe(Effect.scoped))
 
   it.live("is refused where a connection has the sessions of several", () =>
