@@ -35,18 +35,27 @@ export const ReadReplica = Context.Reference<ReadReplicaService | null>("tillwir
 /** Reads by a repository of the replica, or by that of the primary. `use` may run twice, so it must only read. */
 export interface ReadsOf<Repo> {
   <A, E, R>(use: (repo: Repo) => Effect.Effect<A, E, R>): Effect.Effect<A, E, R>
+  /** The same for a page of a list: a first page, and one of newer rows, are read on the primary. */
+  readonly page: <A, E, R>(
+    isBehindFirst: boolean,
+    use: (repo: Repo) => Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E, R>
 }
+
+type Read<Repo> = <A, E, R>(use: (repo: Repo) => Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+
+const readPage = <Repo>(first: Read<Repo>, behindFirst: Read<Repo>): ReadsOf<Repo>["page"] => (isBehindFirst, use) =>
+  isBehindFirst ? behindFirst(use) : first(use)
 
 /** The repository that `make` builds, on each of the two servers. */
 export const readsOf = <Repo, E, R>(make: Effect.Effect<Repo, E, R>): Effect.Effect<ReadsOf<Repo>, E, R> =>
   Effect.gen(function*() {
     const replica = yield* ReadReplica
     const primaryRepo = yield* make
-    if (replica === null) return (use) => use(primaryRepo)
-    const replicaRepo = yield* Effect.provideService(make, SqlClient.SqlClient, replica.sql) as Effect.Effect<
-      Repo,
-      E,
-      R
-    >
-    return (use) => replica.read(use(replicaRepo), use(primaryRepo))
+    const onPrimary = <A, F, S>(use: (repo: Repo) => Effect.Effect<A, F, S>) => use(primaryRepo)
+    if (replica === null) return Object.assign(onPrimary, { page: readPage(onPrimary, onPrimary) })
+    const replicaRepo = yield* Effect.provideService(make, SqlClient.SqlClient, replica.sql) as typeof make
+    const onReplica = <A, F, S>(use: (repo: Repo) => Effect.Effect<A, F, S>) =>
+      replica.read(use(replicaRepo), use(primaryRepo))
+    return Object.assign(onReplica, { page: readPage(onPrimary, onReplica) })
   })

@@ -93,6 +93,33 @@ export const replicaPool = (
   applicationName?: string
 ) => pool({ url: options.url }, locationOf(options.url), { ...options, sessionSettings }, applicationName)
 
+/**
+ * Looks at a replica once, without a service: bytes that it is behind, null: unknown. Fails with what is wrong with it,
+ * and also where one of the two servers cannot be reached.
+ */
+export const examineReplica = (
+  options: PostgresOptions,
+  replica: NonNullable<PostgresOptions["replica"]>
+): Effect.Effect<number | null, StoreError> =>
+  Effect.scoped(Effect.gen(function*() {
+    const ofPool = (layer: ReturnType<typeof pool>) =>
+      Effect.map(Layer.build(layer), (services) => Context.get(services, SqlClient.SqlClient))
+    const { sessionSettings } = options
+    // As many connections as the check of the sessions takes.
+    const primary = yield* ofPool(
+      pool({ url: options.url }, locationOf(options.url), { maxConnections: 2, sessionSettings })
+    )
+    const other = yield* ofPool(replicaPool({ ...replica, maxConnections: 2 }, sessionSettings))
+    const where = locationOf(replica.url)
+    yield* factsOf(primary).pipe(Effect.mapError((error) => explainConnection(error, locationOf(options.url))))
+    return yield* checkReplica(primary, other, where).pipe(
+      Effect.catchTag("SqlError", (error) => {
+        const { hint, what } = explainConnection(error, where, "store.options.replica")
+        return Effect.fail(atReplica(`${hint} A service would start, and read from the primary.`, what))
+      })
+    )
+  }))
+
 /** The database's failure in a cause, as a failure or as a defect. */
 const sqlErrorIn = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
   const errors = cause.reasons.map((reason) =>
