@@ -3,6 +3,7 @@ import { Cause, Clock, Context, Effect, Layer } from "effect"
 import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Commit, noCause } from "../../runtime/Commit.ts"
 import { canonicalJson, sha256 } from "../../runtime/http/CanonicalJson.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { type AuditFilter, type AuditPage, chainWrite, entryWrite, makeRepo, type StoredEntry } from "./repo.ts"
@@ -74,5 +75,8 @@ const make = Effect.gen(function*() {
     nextDueMillis: repo.oldestUnchainedMillis,
     run: (_, limit) => chain(limit)
   })
-  return AuditEntries.of({ list: repo.list })
+  const reads = yield* readsOf(makeRepo)
+  return AuditEntries.of({
+    list: (filter, page) => reads.page(page.cursor?.direction === "older", (from) => from.list(filter, page))
+  })
 })

@@ -14,6 +14,7 @@ import {
   type Write
 } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
@@ -151,6 +152,7 @@ const make = Effect.gen(function*() {
   const retailers = yield* Retailers
   const timers = yield* Timers
   const repo = yield* makeRepo
+  const reads = yield* readsOf(makeRepo)
 
   const asInvoiceFact = (facts: ReadonlyArray<OrderFact>): OrderFacts => ({ _tag: "Order", facts })
 
@@ -295,7 +297,7 @@ const make = Effect.gen(function*() {
     find: repo.find,
     get: repo.get,
     getMany: repo.getMany,
-    list: repo.list,
+    list: (filter, page) => reads.page(page.offset > 0, (from) => from.list(filter, page)),
     count: repo.count
   })
 })

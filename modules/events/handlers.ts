@@ -3,6 +3,7 @@ import { Effect, Queue, Stream } from "effect"
 import type { CommittedEvent } from "../../runtime/Commit.ts"
 import { EventBus } from "../../runtime/EventBus.ts"
 import { CurrentPrincipal, jsonText, RequestInfo } from "../../runtime/Http.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { objectionToFilters } from "../../schemas/Authorization.ts"
 import { PublicError, publicError } from "../../schemas/Errors.ts"
 import { eventText } from "../../schemas/Event.ts"
@@ -21,6 +22,7 @@ export const handlers = Operations.group(
   "events",
   Effect.fnUntraced(function*(group) {
     const repo = yield* Repo.make
+    const reads = yield* readsOf(Repo.make)
     return group
       .handle(
         "list",
@@ -31,7 +33,9 @@ export const handlers = Operations.group(
           const filters = query.type?.split(",") ?? [anyType]
           const denial = objectionToFilters(principal, filters, page.environment ?? null, "type")
           if (denial !== undefined) return yield* denial
-          const { data, hasMore } = yield* repo.page(page, (yield* RequestInfo).apiVersion)
+          const { apiVersion } = yield* RequestInfo
+          const isBehindFirst = page.direction === "older" && page.cursor !== undefined
+          const { data, hasMore } = yield* reads.page(isBehindFirst, (from) => from.page(page, apiVersion))
           return jsonText(
             `{"success":true,"data":{"object":"list","data":[${data.join(",")}],"has_more":${hasMore}}}`
           )

@@ -7,6 +7,7 @@ import { Commit } from "../../runtime/Commit.ts"
 import { readEnvironment, RequestInfo, requireMerchantScope } from "../../runtime/Http.ts"
 import { withTrailers } from "../../runtime/http/Trailers.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidV4 } from "../../runtime/Uuid.ts"
 import { type Cell, csvLine, text } from "../../schemas/Csv.ts"
@@ -172,7 +173,9 @@ export const handlers = Operations.group(
     const repo = yield* Repo.make
     const hooks = yield* InvoiceHooks
     const hasBooks = () => keepsBooks(hooks.current())
-    const kinds = kindsOf({ repo, catalog: yield* TokenCatalog, hasBooks })
+    const catalog = yield* TokenCatalog
+    const kinds = kindsOf({ repo, catalog, hasBooks })
+    const reads = yield* readsOf(Effect.map(Repo.make, (from) => kindsOf({ repo: from, catalog, hasBooks })))
 
     /** The merchant's only place for an export, until the answer has ended. */
     const takePlace = Effect.fnUntraced(function*(merchantId: number) {
@@ -242,7 +245,7 @@ export const handlers = Operations.group(
             if (!(yield* repo.renew(merchantId, holder))) {
               return yield* Effect.die(new Error("an export did not renew its place in time, and another has it"))
             }
-            const page = yield* kind.page({ merchantId, environment, after })
+            const page = yield* reads((from) => from[params.kind].page({ merchantId, environment, after }))
             const file = fileOf(page)
             const next = page.length < pageRows ? Option.none() : Option.some(page.at(-1)!.id)
             return [file === "" ? [] : [file], next] as const

@@ -10,12 +10,13 @@ import {
   type Write
 } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { initializeSeries } from "../../runtime/Telemetry.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { Aggregate, ExceptionRecord, PayoutDetails, PayoutSighting, UnmatchedPayment } from "./machine.ts"
-import { makeRepo, type Repo } from "./repo.ts"
+import { isBehindFirst, makeRepo, type Repo } from "./repo.ts"
 import {
   commitDraft,
   type DraftContext,
@@ -161,6 +162,7 @@ export class Invoices extends Context.Service<Invoices, {
       const commit = yield* Commit
       const timers = yield* Timers
       const repo = yield* makeRepo
+      const reads = yield* readsOf(makeRepo)
       const drafts: DraftContext = { clock, settings: yield* MerchantSettings }
       const changes: ChangeContext = { actors: yield* Actors, clock, commit, hooks: yield* InvoiceHooks, repo }
       const expiry = yield* makeExpiry(repo)
@@ -188,8 +190,9 @@ export class Invoices extends Context.Service<Invoices, {
         findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,
         list: repo.list,
-        totals: repo.totals,
-        listWithTotal: repo.listWithTotal,
+        totals: (filter) => reads((from) => from.totals(filter)),
+        listWithTotal: (filter, page, payments) =>
+          reads.page(isBehindFirst(page), (from) => from.listWithTotal(filter, page, payments)),
         invoiceOfPayment: repo.invoiceOfPayment,
         heldPayments: repo.heldPayments,
         createdObjectText: repo.createdObjectText

@@ -13,7 +13,7 @@ import { makeColumns, readAggregate, readPayment, type Row } from "./repo/Rows.t
 import { makeTotals, totalsOf } from "./repo/Totals.ts"
 
 export { type ExceptionFilter, type ExceptionPage } from "./repo/Exceptions.ts"
-export { type InvoiceFilter, type InvoicePage } from "./repo/Filter.ts"
+export { type InvoiceFilter, type InvoicePage, isBehindFirst } from "./repo/Filter.ts"
 export type { HeldPayment } from "./repo/HeldPayments.ts"
 export { decisionWrites, invoiceWrite, unmatchedWrite } from "./repo/Rows.ts"
 export { type Total } from "./repo/Totals.ts"

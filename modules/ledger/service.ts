@@ -3,6 +3,7 @@ import { Clock, Context, Effect, Layer } from "effect"
 import { type BalanceDelta, noCause, systemMerchant, type Write } from "../../runtime/Commit.ts"
 import { Books } from "../../runtime/Books.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { TokenCatalog } from "../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../runtime/Uuid.ts"
@@ -113,6 +114,7 @@ export class Ledger extends Context.Service<Ledger, {
     Effect.gen(function*() {
       const catalog = yield* TokenCatalog
       const repo = yield* makeRepo
+      const reads = yield* readsOf(makeRepo)
       const services: LedgerServices = {
         repo,
         clock: yield* MerchantClock,
@@ -156,7 +158,7 @@ export class Ledger extends Context.Service<Ledger, {
           Effect.map(repo.ofSource(merchantId, sourceId), (stored) => hasIgnored(stored, asset)),
         check: repo.check,
         find: repo.find,
-        list: repo.list,
+        list: (filter, page) => reads.page(page.cursor?.direction === "older", (from) => from.list(filter, page)),
         ofInvoice: repo.ofInvoice,
         findSettlement: repo.findSettlement,
         listSettlements: repo.listSettlements,

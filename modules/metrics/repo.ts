@@ -1,6 +1,7 @@
 /** The only SQL of metrics: the sums of a question, as of one moment. */
 import { Effect, Exit, Request, RequestResolver } from "effect"
 import { SqlClient } from "effect/sql"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { cover, type Span } from "../../runtime/Rollups.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import { customers, maximumGroups, type Sum } from "./rules.ts"
@@ -36,9 +37,7 @@ const batchKeyOf = ({ commerceOnly, environment, merchantId, sums }: SumsQuery):
   JSON.stringify([merchantId, environment, commerceOnly, sums])
 
 /** Sums over one SqlClient; a failing statement is a defect, an unreachable database included. */
-export const make = Effect.gen(function*() {
-  const sql = yield* SqlClient.SqlClient
-
+const makeStatement = Effect.map(SqlClient.SqlClient, (sql) => {
   /** The buckets of spans as a table, each with the place of its span. */
   const pieces = (spans: ReadonlyArray<Span>) => {
     const all = spans.flatMap((span, place) => cover(span).pieces.map((piece) => ({ ...piece, place })))
@@ -51,7 +50,7 @@ export const make = Effect.gen(function*() {
    * Rows of `sums`, by point; of customers, those who paid most in the whole span. The sums of each piece
    * are found by the key of the table: \`OFFSET 0\` keeps the planner from joining the other way round.
    */
-  const readStatement = ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
+  return ({ byCustomer, commerceOnly, environment, merchantId, points, span, sums }: SumsQuery) => {
     const ofMerchant = sql`merchant_id = ${merchantId} AND environment = ${environment}
       ${commerceOnly ? sql`AND starts_with(key, 'commerce:')` : sql``}`
     const ofPoints = sql`SELECT p.point, s.sum, r.key, sum(r.count)::bigint AS count, sum(r.amount)::bigint AS amount,
@@ -81,6 +80,12 @@ export const make = Effect.gen(function*() {
       )
     )
   }
+})
+
+/** Sums of both servers, each question by one of them. */
+export const make = Effect.gen(function*() {
+  const reads = yield* readsOf(makeStatement)
+  const readStatement = (query: SumsQuery) => reads((statement) => statement(query))
 
   /** Questions that are asked at the same moment, as by a page of several figures, are one statement. */
   const sumsOfQuestions = RequestResolver.makeGrouped<SumsRequest, string>({

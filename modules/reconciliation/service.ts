@@ -6,6 +6,7 @@ import { Chains } from "../../runtime/Chains.ts"
 import { Commit, decideAnew, dieOnReplay, type IdempotentCall } from "../../runtime/Commit.ts"
 import { canonicalJson, sha256 } from "../../runtime/http/CanonicalJson.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Timers } from "../../runtime/Timers.ts"
 import { uuidV7 } from "../../runtime/Uuid.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
@@ -92,10 +93,16 @@ const make = Effect.gen(function*() {
   const repo = yield* makeRepo
   const services = { clock: yield* MerchantClock, ledger: yield* Ledger, repo }
   const { ledger } = services
-  const makeAny = makeReport(services)
+  const reads = yield* readsOf(makeRepo)
   const explainedMonths = yield* makeExplainedMonths
-  const reportOf = (owner: BookOwner, period: Period, before?: ClosedPeriod | null) =>
-    Effect.tap(makeAny(owner, period, before), (report) => explainedMonths.record(owner, period, report))
+  const makeRecorded =
+    (make: ReturnType<typeof makeReport>) => (owner: BookOwner, period: Period, before?: ClosedPeriod | null) =>
+      Effect.tap(make(owner, period, before), (report) => explainedMonths.record(owner, period, report))
+  const reportOf = makeRecorded((owner, period, before) =>
+    reads((from) => makeReport({ ...services, repo: from })(owner, period, before))
+  )
+  /** What a month is closed by. */
+  const reportToClose = makeRecorded(makeReport(services))
 
   const timers = yield* Timers
   yield* timers.register(yield* readWallets({ chains, commit, repo }))
@@ -116,7 +123,7 @@ const make = Effect.gen(function*() {
       if (stored !== null) return stored
       const lastClosed = yield* repo.lastClosed(owner)
       const closedAt = yield* nowOf(services, owner)
-      const current = yield* reportOf(owner, period)
+      const current = yield* reportToClose(owner, period)
       const refusal = closingRefusal({
         period,
         report: current,

@@ -8,6 +8,7 @@ import { Mail } from "../../runtime/Mail.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import * as Registry from "../../runtime/Registry.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { Timers } from "../../runtime/Timers.ts"
@@ -238,6 +239,7 @@ const make = Effect.fnUntraced(function*(options: Omit<RefundOptions, "publicUrl
     screening: yield* Screening,
     settings: yield* MerchantSettings
   }
+  const reads = yield* readsOf(makeRepo)
   yield* services.hooks.register({
     name: "refunds",
     run: onInvoiceChange(services),
@@ -260,7 +262,7 @@ const make = Effect.fnUntraced(function*(options: Omit<RefundOptions, "publicUrl
     payable: services.repo.payable,
     endByBatch: endByBatch(services),
     list: services.repo.list,
-    page: services.repo.page,
+    page: (filter, page) => reads.page(page.cursor?.direction === "older", (from) => from.page(filter, page)),
     openOfInvoice: openPaymentRefunds(services),
     act: actOnRefund(services),
     issueApproval: issueApproval(services),

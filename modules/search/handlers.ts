@@ -2,8 +2,9 @@
 import { Effect } from "effect"
 import { jsonText, readEnvironment, requireMerchantScope } from "../../runtime/Http.ts"
 import * as Operations from "../../runtime/Operations.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { SearchApi, type SearchResult } from "./api.ts"
-import { makeRepo, type SearchScope } from "./repo.ts"
+import { makeRepo, type Repo, type SearchScope } from "./repo.ts"
 import { maximumResults, type SearchTerm, termsOf } from "./rules.ts"
 
 type Result = typeof SearchResult.Type
@@ -19,9 +20,9 @@ export const handlers = Operations.group(
   SearchApi,
   "search",
   Effect.fn(function*(group) {
-    const repo = yield* makeRepo
+    const reads = yield* readsOf(makeRepo)
 
-    const find = (scope: SearchScope, term: SearchTerm): Effect.Effect<ReadonlyArray<Result>> => {
+    const find = (repo: Repo, scope: SearchScope, term: SearchTerm): Effect.Effect<ReadonlyArray<Result>> => {
       const invoices = (found: Effect.Effect<ReadonlyArray<string>>, matched: Result["matched"]) =>
         Effect.map(found, (ids) => ids.map(invoiceResult(matched)))
       switch (term.form) {
@@ -49,7 +50,8 @@ export const handlers = Operations.group(
         const principal = yield* requireMerchantScope
         const environment = yield* readEnvironment(principal, query.environment)
         const scope = { merchantId: principal.merchantId, environment, limit: maximumResults + 1 }
-        const found = yield* Effect.forEach(termsOf(query.q, environment), (term) => find(scope, term))
+        const terms = termsOf(query.q, environment)
+        const found = yield* reads((repo) => Effect.forEach(terms, (term) => find(repo, scope, term)))
         const distinct = [...new Map(found.flat().map((result) => [`${result.kind} ${result.id}`, result])).values()]
         const data = distinct.slice(0, maximumResults)
         const list = { object: "list", data, has_more: distinct.length > maximumResults }

@@ -43,3 +43,5 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
         ORDER BY id DESC LIMIT ${limit}`)
   }
 })
+
+export type Repo = Effect.Success<typeof makeRepo>

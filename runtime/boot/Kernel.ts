@@ -3,6 +3,7 @@ import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Effect, type FileSystem, Layer, type Path } from "effect"
 import { type Etag, type HttpClient as EffectHttpClient, type HttpPlatform, HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
+import type { SqlClient } from "effect/sql"
 import * as Actors from "../Actors.ts"
 import * as AuditLog from "../AuditLog.ts"
 import * as Availability from "../Availability.ts"
@@ -51,6 +52,7 @@ import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
 import * as StoreHealth from "../store/Health.ts"
 import * as Postgres from "../store/Postgres.ts"
+import * as Replica from "../store/Replica.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
 import { inArea, type KernelArea } from "../telemetry/Areas.ts"
@@ -110,6 +112,12 @@ export const storeOf = (
   return role === "http"
     ? Embedded.sharedLayer(options, dataDirectory)
     : storeLayer("embedded", options, dataDirectory, environments)
+}
+
+/** Where reads may go beside the primary. */
+const replicaOf = ({ store }: LoadedConfig): Layer.Layer<never, StoreError, SqlClient.SqlClient> => {
+  if (store.use !== "postgres" || store.options.replica === undefined) return Layer.empty
+  return Replica.layer({ ...store.options, replica: store.options.replica })
 }
 
 /** Whether this instance does what the role means. Where there is no cluster each instance does everything. */
@@ -198,7 +206,7 @@ export const kernel = (
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const state = stateOf(config, settings, role, host)
+  const state = Layer.provideMerge(part("store", replicaOf(config)), stateOf(config, settings, role, host))
   const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
     Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)

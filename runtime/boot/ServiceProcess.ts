@@ -14,8 +14,9 @@ import { type StopReason, watchStops } from "./Stops.ts"
 import { monotonicMillis } from "../Clock.ts"
 import { exitCodeConfig, load, type LoadedConfig } from "../Config.ts"
 import { isConfigFailure } from "../config/Problem.ts"
+import { reportOf, storeProblem } from "../config/StartCheck.ts"
 import { Settings } from "../Settings.ts"
-import { StoreGuard } from "../Store.ts"
+import { StoreError, StoreGuard } from "../Store.ts"
 import * as Logs from "../telemetry/Logs.ts"
 
 /** Milliseconds after which a stop that hangs is given up: the 10 s that it may take, and as long again. */
@@ -137,7 +138,16 @@ const start = (config: LoadedConfig) =>
   )
 
 /** The service of a config file until a signal stops it. Fails with the report of what is wrong with the file. */
-export const serve = (file: string) => Effect.flatMap(load({ file, environment: process.env }), start)
+export const serve = Effect.fnUntraced(function*(file: string) {
+  const config = yield* load({ file, environment: process.env })
+  return yield* start(config).pipe(Effect.catchIf(
+    (error) => error instanceof StoreError,
+    Effect.fnUntraced(function*(error) {
+      const problem = storeProblem(error)
+      return yield* problem === null ? error : yield* reportOf(file, config, [problem])
+    })
+  ))
+})
 
 /** The one place where the failure of the service becomes words for a person. */
 export const reportFailure = (cause: Cause.Cause<unknown>) =>

@@ -35,8 +35,13 @@ export const literalSecrets = (
     )
   }
   const options = isRecord(store) ? store["options"] : undefined
-  const url = isRecord(options) ? options["url"] : undefined
-  if (typeof url === "string" && passwordInUrl.test(url)) candidates.push([["store", "options", "url"], url])
+  const replica = isRecord(options) ? options["replica"] : undefined
+  for (const [place, server] of [[[], options], [["replica"], replica]] as const) {
+    const url = isRecord(server) ? server["url"] : undefined
+    if (typeof url === "string" && passwordInUrl.test(url)) {
+      candidates.push([["store", "options", ...place, "url"], url])
+    }
+  }
   const proxy = isRecord(webhooks) ? webhooks["proxyUrl"] : undefined
   if (typeof proxy === "string" && credentialInUrl.test(proxy)) candidates.push([["webhooks", "proxyUrl"], proxy])
   const otlp = isRecord(telemetry) ? telemetry["otlp"] : undefined

@@ -6,7 +6,10 @@ import { Effect, FileSystem, Option } from "effect"
 import { getNodeValue } from "jsonc-parser"
 import type { ConfigSource, LoadedConfig } from "../Config.ts"
 import { load } from "../Config.ts"
+import { NodeProof } from "../nodes/Endpoints.ts"
 import { parseMaster } from "../Secrets.ts"
+import { examineReplica } from "../store/Replica.ts"
+import type { StoreError } from "../store/StoreError.ts"
 import { literalSecrets } from "./Literals.ts"
 import { configInvalid, type Problem } from "./Problem.ts"
 import { type JsonValue, parseSource, spanOf } from "./Source.ts"
@@ -65,15 +68,41 @@ const pluginProblems = ({ plugins }: LoadedConfig) =>
       problems.flat()
   )
 
+/** The report of problems that were found after the file had been read, each where the file has its cause. */
+export const reportOf = Effect.fnUntraced(
+  function*(file: string, { plugins }: LoadedConfig, problems: ReadonlyArray<Problem>) {
+    const fs = yield* FileSystem.FileSystem
+    const text = yield* Effect.orElseSucceed(fs.readFileString(file), () => "{}")
+    const { source } = parseSource(file, text)
+    const value: JsonValue = source.root === undefined ? {} : getNodeValue(source.root)
+    const secrets = literalSecrets(value, plugins, () => false).map((path) => spanOf(source, path))
+    return configInvalid(source, problems, secrets)
+  }
+)
+
+/** A failure of the store that one option is the cause of, as a problem of the config; null: it has no such cause. */
+export const storeProblem = ({ message, option }: StoreError): Problem | null =>
+  option === undefined ? null : { path: ["store", "options", ...option], message }
+
+/** What a replica is refused for; with `--connect` also that it cannot be reached, which no start refuses. */
+const replicaProblems = ({ store }: LoadedConfig) =>
+  Effect.gen(function*() {
+    if (store.use !== "postgres" || store.options.replica === undefined) return []
+    if ((yield* NodeProof) !== "required") return []
+    const found = yield* Effect.flip(examineReplica(store.options, store.options.replica)).pipe(
+      Effect.orElseSucceed(() => null)
+    )
+    const problem = found === null ? null : storeProblem(found)
+    return problem === null ? [] : [problem]
+  })
+
 /** Loads a config and fails with the report of everything that a start would refuse. */
 export const loadAndCheck = Effect.fnUntraced(function*(from: ConfigSource) {
   const config = yield* load(from)
-  const problems = [...settingProblems(config), ...(yield* pluginProblems(config))]
-  if (problems.length === 0) return config
-  const fs = yield* FileSystem.FileSystem
-  const text = yield* Effect.orElseSucceed(fs.readFileString(from.file), () => "{}")
-  const { source } = parseSource(from.file, text)
-  const value: JsonValue = source.root === undefined ? {} : getNodeValue(source.root)
-  const secrets = literalSecrets(value, config.plugins, () => false).map((path) => spanOf(source, path))
-  return yield* configInvalid(source, problems, secrets)
+  const problems = [
+    ...settingProblems(config),
+    ...(yield* pluginProblems(config)),
+    ...(yield* replicaProblems(config))
+  ]
+  return problems.length === 0 ? config : yield* yield* reportOf(from.file, config, problems)
 })

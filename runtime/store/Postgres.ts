@@ -30,17 +30,19 @@ export const maxConnectionsOption = (maximum: number) =>
     Schema.withDecodingDefaultKey(Effect.succeed(defaultConnections))
   )
 
+const databaseUrl = Schema.RedactedFromValue(
+  Schema.String.check(
+    Schema.isPattern(/^postgres(ql)?:\/\/./, { expected: "postgresql://user:password@host/database" })
+  )
+)
+
 export const PostgresOptions = Schema.Struct({
   /**
    * `postgresql://user:password@host:5432/database?sslmode=require`. TLS certificates are always verified; trust a
    * private authority by `NODE_EXTRA_CA_CERTS`. Through a pooler only where each connection keeps its session, as with
    * pgbouncer's `pool_mode = session`: the start is refused otherwise.
    */
-  url: Schema.RedactedFromValue(
-    Schema.String.check(
-      Schema.isPattern(/^postgres(ql)?:\/\/./, { expected: "postgresql://user:password@host/database" })
-    )
-  ),
+  url: databaseUrl,
   /** Size of the pool, 2 to 200. Default 10. */
   maxConnections: maxConnectionsOption(maximumConnections),
   /**
@@ -50,34 +52,51 @@ export const PostgresOptions = Schema.Struct({
    */
   sessionSettings: Schema.Literals(["connection", "role"]).pipe(
     Schema.withDecodingDefaultKey(Effect.succeed("connection" as const))
-  )
+  ),
+  /**
+   * A streaming standby of the database, which answers totals, reports, exports, searches and the pages of lists behind
+   * the first, as long as it shows everything that the primary does. While it does not, the primary answers.
+   */
+  replica: Schema.optionalKey(Schema.Struct({
+    /** As `url`: another address, the same database. */
+    url: databaseUrl,
+    /** Size of its own pool, 2 to 200. Default 10. */
+    maxConnections: maxConnectionsOption(maximumConnections)
+  }))
 })
 export type PostgresOptions = typeof PostgresOptions.Type
 
 /** Where a server is: by URL, or (`host` a directory) by its unix socket. */
 export type Address = Pick<PgClient.PgClientConfig, "url" | "host" | "username" | "database">
 
-/** A failed connection attempt as an operator reads it. Never shows the URL: it holds a password. */
-export const explainConnection = (error: SqlError.SqlError, where: string): StoreError => {
+/**
+ * A failed connection attempt as an operator reads it. Never shows the URL: it holds a password. `options`: where the
+ * config has it.
+ */
+export const explainConnection = (
+  error: SqlError.SqlError,
+  where: string,
+  options = "store.options"
+): StoreError => {
   const message = databaseMessage(error)
   const fail = (what: string, hint: string) => new StoreError({ what, hint, cause: error })
   const state = sqlStateOf(error)
   if (state !== undefined && state.startsWith("28")) {
     return fail(
       `PostgreSQL at ${where} refused the login: ${message}.`,
-      "Check user and password in store.options.url."
+      `Check user and password in ${options}.url.`
     )
   }
   switch (state) {
     case "3D000":
       return fail(
         `PostgreSQL at ${where} has no such database: ${message}.`,
-        "Create it, or correct store.options.url."
+        `Create it, or correct ${options}.url.`
       )
     case "53300":
       return fail(
         `PostgreSQL at ${where} has no free connection: ${message}.`,
-        "Raise its max_connections, or lower store.options.maxConnections."
+        `Raise its max_connections, or lower ${options}.maxConnections.`
       )
     case "08P01":
       return fail(
@@ -88,7 +107,7 @@ export const explainConnection = (error: SqlError.SqlError, where: string): Stor
     default:
       return fail(
         `PostgreSQL at ${where} cannot be reached: ${message}.`,
-        "Check host, port and sslmode in store.options.url, and that the server is running."
+        `Check host, port and sslmode in ${options}.url, and that the server is running.`
       )
   }
 }

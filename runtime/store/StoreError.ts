@@ -8,6 +8,8 @@ import { Schema } from "effect"
 export class StoreError extends Schema.TaggedError<StoreError>()("StoreError", {
   what: Schema.String,
   hint: Schema.String,
+  /** Where in `store.options` the cause is, for a failure that one option is the cause of. */
+  option: Schema.optionalKey(Schema.Array(Schema.String)),
   cause: Schema.optionalKey(Schema.Defect())
 }) {
   override get message() {

@@ -19,7 +19,7 @@ const readText = Effect.gen(function*() {
 
 const check = Command.make("check", {
   connect: Flag.Boolean("connect").pipe(
-    Flag.withDescription("Ask every node as well whether it is on the right network"),
+    Flag.withDescription("Ask every node as well whether it is on the right network, and a replica whose it is"),
     Flag.withDefault(false)
   )
 }, ({ connect }) =>

@@ -2,7 +2,14 @@
 import { Clock, Effect, type FileSystem, Logger, type Path } from "effect"
 import { SqlClient } from "effect/sql"
 import type { LoadedConfig, SelectedStore } from "../../../runtime/Config.ts"
-import { explainConnection, locationOf, objection, pool } from "../../../runtime/store/Postgres.ts"
+import {
+  explainConnection,
+  locationOf,
+  objection,
+  pool,
+  type PostgresOptions
+} from "../../../runtime/store/Postgres.ts"
+import { examineReplica } from "../../../runtime/store/Replica.ts"
 import { checkSessions } from "../../../runtime/store/Sessions.ts"
 import { examineContents } from "./DatabaseContents.ts"
 import { fail, type Finding, ok, skewFailSeconds, skewWarnSeconds, warn } from "./Findings.ts"
@@ -76,6 +83,32 @@ const readFacts = Effect.gen(function*() {
   return facts!
 })
 
+const replicaCheck = "replica"
+
+/** Bytes that a replica may be behind: more than this and reads have long been going to the primary. */
+const farBehindBytes = 16 * 1024 ** 2
+
+/** Judges a replica by the bytes that it is behind; null: it shows nothing yet. Pure. */
+export const judgeReplica = (where: string, bytes: number | null): Finding =>
+  bytes !== null && bytes < farBehindBytes
+    ? ok(replicaCheck, `A standby at ${where}, ${bytes} bytes behind.`)
+    : warn(
+      replicaCheck,
+      bytes === null
+        ? `The standby at ${where} shows nothing yet.`
+        : `The standby at ${where} is ${Math.round(bytes / 1024 ** 2)} MiB behind: reads go to the primary.`,
+      "Look at pg_stat_replication on the primary and at the standby's log: is it connected, and is its replay paused?"
+    )
+
+const replicaFindings = (options: PostgresOptions): Effect.Effect<ReadonlyArray<Finding>> => {
+  const { replica } = options
+  if (replica === undefined) return Effect.succeed([])
+  return Effect.match(examineReplica(options, replica), {
+    onFailure: ({ hint, what }) => [warn(replicaCheck, what, hint)],
+    onSuccess: (bytes) => [judgeReplica(locationOf(replica.url), bytes)]
+  })
+}
+
 const examinePostgres = Effect.fnUntraced(function*(
   config: LoadedConfig,
   { options }: Extract<SelectedStore, { readonly use: "postgres" }>
@@ -89,7 +122,11 @@ const examinePostgres = Effect.fnUntraced(function*(
     const after = yield* Clock.currentTimeMillis
     if (objection(facts) === undefined) yield* checkSessions(where)
     const skewSeconds = (facts.now_millis - (before + after) / 2) / 1000
-    return [...databaseFindings(where, facts, options.maxConnections, skewSeconds), ...(yield* examineContents(config))]
+    return [
+      ...databaseFindings(where, facts, options.maxConnections, skewSeconds),
+      ...(objection(facts) === undefined ? yield* replicaFindings(options) : []),
+      ...(yield* examineContents(config))
+    ]
   }).pipe(
     Effect.catchTag("SqlError", (error) => Effect.fail(explainConnection(error, where))),
     Effect.provide(pool({ url: options.url }, where, { ...options, maxConnections: 2 })),

@@ -21,6 +21,10 @@ export type InvoicePage =
   | { readonly _tag: "Offset"; readonly offset: number; readonly limit: number }
   | { readonly _tag: "Older" | "Newer"; readonly id: string; readonly limit: number }
 
+/** Whether a page lies behind the first one, where rows are old. */
+export const isBehindFirst = (page: InvoicePage): boolean =>
+  page._tag === "Older" || (page._tag === "Offset" && page.offset > 0)
+
 export type Fragment = Statement.Fragment
 
 /**
