@@ -44,6 +44,9 @@ const functions = [
   "webhook_expire_v1"
 ]
 
+/** Functions that came with `0003_allocation`. */
+const allocationFunctions = ["allocate_targets_v2", "allocate_shared_targets_v2"]
+
 /** The text of a file in `runtime/store/sql/`; a build without it is broken, so its absence is a defect. */
 const sqlFile = (name: string) =>
   Effect.sync(() => readFileSync(new URL(`store/sql/${name}.sql`, import.meta.url), "utf8"))
@@ -67,5 +70,10 @@ export const runtimeMigrations: Migrations = {
   }),
   "0002_cluster": Effect.gen(function*() {
     yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster"))
+  }),
+  "0003_allocation": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* runStatements(sql, yield* sqlFile("derivations"))
+    for (const name of allocationFunctions) yield* sql.unsafe(yield* sqlFile(name))
   })
 }

@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeCursorQueries } from "./repo/Cursors.ts"
+import { makeDerivationQueries } from "./repo/Derivations.ts"
 import { makeTargetQueries } from "./repo/ReceiveTargets.ts"
 import { makeRepairQueries } from "./repo/Repairs.ts"
 import { makeBalanceQueries } from "./repo/TargetBalances.ts"
@@ -25,6 +26,7 @@ export const make = Effect.map(SqlClient.SqlClient, (sql) => ({
   ...makeUnhandledQueries(sql),
   ...makeTargetQueries(sql),
   ...makeWalletQueries(sql),
+  ...makeDerivationQueries(sql),
   ...makeRestoreQueries(sql),
   ...makeBalanceQueries(sql),
   ...makeRepairQueries(sql)

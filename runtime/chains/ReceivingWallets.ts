@@ -15,7 +15,8 @@ import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
 import { accountIndex, cursorId, walletOwnerWrite } from "./ChainsRepo.ts"
 import { toAllocatedTarget, withinCallLimit } from "./Targets.ts"
-import { firstFillCount, range, sliceMillis, yieldToEventLoop } from "./WalletAddresses.ts"
+import { range, sliceMillis, yieldToEventLoop } from "./AddressDerivation.ts"
+import { firstFillCount } from "./WalletAddresses.ts"
 
 type Service = Chains["Service"]
 

@@ -4,8 +4,8 @@
  * A counter moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become
  * visible in order: "indices from N on" misses none (`WatchedKeys.ts`).
  */
-import { Deferred, Duration, Effect, Exit, Queue } from "effect"
-import { nowSeconds } from "../Clock.ts"
+import { Clock, Deferred, Duration, Effect, Exit, Queue } from "effect"
+import { MachineClock, machineMillis, nowSeconds } from "../Clock.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Family } from "../../schemas/Network.ts"
 import type { SqlError } from "effect/sql"
@@ -19,6 +19,7 @@ import {
 } from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
+import { claimPollMillis, nextDerivation, nothingDerived } from "./DerivationClaims.ts"
 import { make as makeWatchedKeys } from "./WatchedKeys.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
@@ -100,6 +101,8 @@ const targetExit = (
 // oxlint-disable-next-line max-lines-per-function -- one allocation: counter, watch and retry share a queue
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
+  const monotonicMillis = yield* machineMillis
+  const pause = Effect.provideService(Effect.sleep(claimPollMillis), Clock.Clock, yield* MachineClock)
   const { addTarget, isOwn, refresh, watch, watchAccounts } = yield* makeWatchedKeys(repo)
 
   /**
@@ -131,7 +134,8 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     endIndex: number | null
   ) {
     const targets = new Map<string, TargetRow>()
-    for (let calls = 0; calls < maximumCalls; calls++) {
+    let derivation = nothingDerived
+    for (let calls = 0; calls < maximumCalls;) {
       const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
         family,
@@ -148,15 +152,23 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         addTarget(target)
         targets.set(target.invoiceId, target)
       }
-      if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watch(wallet, family)
+      if (addresses.isLow(allocation.unusedAddresses)) yield* addresses.watchLow(wallet, family)
       const missing = requests.length - targets.size
       if (missing === 0 || allocation.next >= (endIndex ?? Number.POSITIVE_INFINITY)) break
-      yield* addresses.deriveMissing(
-        wallet,
-        family,
-        allocation.next,
-        allocation.next + Math.max(missing, derivationBatch)
-      )
+      const step = nextDerivation(derivation, allocation.next, monotonicMillis())
+      if (step._tag === "Wait") {
+        derivation = step.state
+        yield* pause
+        continue
+      }
+      calls++
+      if (step._tag === "Takeover") {
+        yield* addresses.deriveMissing(wallet, family, step.from, step.to)
+        continue
+      }
+      const claim = { from: allocation.next, count: Math.max(missing, derivationBatch), below: null }
+      const derivedTo = yield* addresses.deriveClaimed(wallet, family, claim)
+      derivation = { derivedTo: derivedTo ?? 0, awaited: null }
     }
     return targets
   })

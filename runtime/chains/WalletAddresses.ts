@@ -4,12 +4,14 @@
  * They are watched: a restored backup may have lost invoices whose payors still pay, and the address of a paid invoice
  * must not be given out again. And an allocation needs no derivation, so it is one call of the database.
  */
-import { Effect, Queue, Semaphore } from "effect"
-import { machineMillis, nowSeconds } from "../Clock.ts"
+import { Clock, Effect, Queue, Semaphore } from "effect"
+import { MachineClock, nowSeconds } from "../Clock.ts"
 import type { Family } from "../../schemas/Network.ts"
-import type { IndexedWallet, SharedWallet, WalletRef } from "../Chains.ts"
+import type { SharedWallet, WalletRef } from "../Chains.ts"
+import { make as makeDerivation, range } from "./AddressDerivation.ts"
+import { claimRecheckMillis } from "./DerivationClaims.ts"
 import { restoreWatchSeconds } from "./Restores.ts"
-import { accountIndex, type ChainsRepo, type WalletAddress } from "./ChainsRepo.ts"
+import { accountIndex, type ChainsRepo } from "./ChainsRepo.ts"
 
 /**
  * Addresses of each wallet that are watched though nobody was given them: a backup may lose fewer than this without a
@@ -26,62 +28,32 @@ export const firstFillCount = watchAheadCount + refillCount
 /** Addresses nobody was given, of all wallets: about 100 bytes of memory each. */
 export const maximumAddresses = 200_000
 
-/** Milliseconds of derivation before everything else has its turn: one takes about 1 ms. */
-export const sliceMillis = 3
-
-/** Addresses stored at once. */
-const chunkSize = 100
-
-export const yieldToEventLoop = Effect.promise<void>(() => new Promise((resolve) => void setImmediate(resolve)))
-
-export const range = (from: number, to: number): ReadonlyArray<number> =>
-  Array.from({ length: Math.max(0, to - from) }, (_, place) => from + place)
+/** Has a shared wallet's account watched: what comes there and names no invoice is its owner's all the same. */
+const storeAccount = (repo: ChainsRepo, { accountKey, address, fingerprint }: SharedWallet, family: Family) =>
+  repo.storeAddresses(fingerprint, family, [
+    { address, matchKey: accountKey, memo: null, family, fingerprint, walletIndex: accountIndex }
+  ])
 
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
-  const millis = yield* machineMillis
   const wallets = new Map<string, { readonly wallet: WalletRef; readonly family: Family }>()
-  const queuedWallets = new Set<string>()
+  /** Those to be filled, and how. */
+  const queuedWallets = new Map<string, "whole" | "low">()
+  /** Those looked at again once another instance had the time to derive what it claimed. */
+  const recheckedWallets = new Set<string>()
+  const scope = yield* Effect.scope
+  const machineClock = yield* MachineClock
   const fillLock = yield* Semaphore.make(1)
   const wakes = yield* Queue.unbounded<string>()
   const restoreCutoff = Effect.map(nowSeconds, (now) => now - restoreWatchSeconds)
   // Those of restored backups whose time is over: they are watched no longer from this start on.
   yield* repo.deleteExpiredRestores(yield* restoreCutoff)
-  let total = yield* repo.addressCount
-
-  /** Derives `indices` in slices, so that nobody waits for more than a few milliseconds of it, and keeps them. */
-  const derive = Effect.fnUntraced(function*(wallet: IndexedWallet, family: Family, indices: ReadonlyArray<number>) {
-    for (let offset = 0; offset < indices.length; offset += chunkSize) {
-      const chunk: Array<WalletAddress> = []
-      let sliceStart = millis()
-      for (const walletIndex of indices.slice(offset, offset + chunkSize)) {
-        chunk.push({ ...wallet.derive(walletIndex), family, fingerprint: wallet.fingerprint, walletIndex })
-        if (millis() - sliceStart < sliceMillis) continue
-        yield* yieldToEventLoop
-        sliceStart = millis()
-      }
-      total += yield* repo.storeAddresses(wallet.fingerprint, family, chunk)
-    }
-  })
-
-  /** Derives what is missing of a wallet's indices in [from, to). */
-  const deriveMissing = Effect.fnUntraced(function*(wallet: IndexedWallet, family: Family, from: number, to: number) {
-    const end = Math.min(to, wallet.size ?? Number.POSITIVE_INFINITY)
-    if (end <= from) return
-    const present = new Set(yield* repo.derivedIndices(wallet.fingerprint, from, end))
-    yield* derive(wallet, family, range(from, end).filter((index) => !present.has(index)))
-  })
-
-  /** Has a shared wallet's account watched: what comes there and names no invoice is its owner's all the same. */
-  const storeAccount = ({ accountKey, address, fingerprint }: SharedWallet, family: Family) =>
-    repo.storeAddresses(fingerprint, family, [
-      { address, matchKey: accountKey, memo: null, family, fingerprint, walletIndex: accountIndex }
-    ])
+  const { deriveClaimed, deriveMissing, total } = yield* makeDerivation(repo)
 
   /** Brings a wallet up to what is watched of it, and its counter up to its start index. */
   const fill = Effect.fnUntraced(function*(wallet: WalletRef, family: Family) {
     if (wallet._tag === "SharedWallet") {
       const stored = yield* repo.derivedIndices(wallet.fingerprint, accountIndex, accountIndex + 1)
-      if (stored.length === 0) yield* storeAccount(wallet, family)
+      if (stored.length === 0) yield* storeAccount(repo, wallet, family)
       return
     }
     const counter = yield* repo.counter(wallet.fingerprint)
@@ -94,7 +66,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
         to: wallet.startIndex
       })
     }
-    if (total >= maximumAddresses) {
+    if (total() >= maximumAddresses) {
       return yield* Effect.logWarning(`${maximumAddresses} addresses are watched ahead: no more are added`, { family })
     }
     yield* deriveMissing(wallet, family, from, from + firstFillCount)
@@ -103,29 +75,55 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     }
   })
 
-  const fillSafely = (wallet: WalletRef, family: Family) =>
-    fill(wallet, family).pipe(
+  /** Derives what is missing ahead of a wallet in use, unless another instance is about it. */
+  const fillLow = Effect.fnUntraced(function*(wallet: WalletRef, family: Family) {
+    if (wallet._tag === "SharedWallet" || total() >= maximumAddresses) return yield* fill(wallet, family)
+    const counter = yield* repo.counter(wallet.fingerprint)
+    const from = Math.max(counter?.nextIndex ?? 0, wallet.startIndex)
+    const end = from + firstFillCount
+    const present = new Set(yield* repo.derivedIndices(wallet.fingerprint, from, end))
+    const missing = range(from, end).filter((index) => !present.has(index))
+    if (missing.length === 0) return
+    const claim = { from: missing[0]!, count: missing.length, below: end }
+    if ((yield* deriveClaimed(wallet, family, claim)) !== null || recheckedWallets.has(wallet.fingerprint)) return
+    recheckedWallets.add(wallet.fingerprint)
+    yield* Effect.sleep(claimRecheckMillis).pipe(
+      Effect.andThen(Effect.suspend(() => {
+        recheckedWallets.delete(wallet.fingerprint)
+        return watch(wallet, family)
+      })),
+      Effect.provideService(Clock.Clock, machineClock),
+      Effect.forkIn(scope)
+    )
+  })
+
+  const fillSafely = (wallet: WalletRef, family: Family, how: "whole" | "low" = "whole") =>
+    (how === "low" ? fillLow(wallet, family) : fill(wallet, family)).pipe(
       Effect.catchCause((cause) => Effect.logWarning("addresses could not be derived ahead", { family }, cause))
     )
 
   /** Remembers a wallet and has it filled in the background. */
-  const watch = (wallet: WalletRef, family: Family) =>
+  const watch = (wallet: WalletRef, family: Family, how: "whole" | "low" = "whole"): Effect.Effect<void> =>
     Effect.suspend(() => {
       wallets.set(wallet.fingerprint, { wallet, family })
-      if (queuedWallets.has(wallet.fingerprint)) return Effect.void
-      queuedWallets.add(wallet.fingerprint)
-      return Effect.asVoid(Queue.offer(wakes, wallet.fingerprint))
+      const queued = queuedWallets.get(wallet.fingerprint)
+      if (queued === undefined || how === "whole") queuedWallets.set(wallet.fingerprint, how)
+      return queued === undefined ? Effect.asVoid(Queue.offer(wakes, wallet.fingerprint)) : Effect.void
     })
 
   yield* Effect.forkScoped(Effect.forever(Effect.flatMap(Queue.take(wakes), (fingerprint) => {
+    const how = queuedWallets.get(fingerprint)
     queuedWallets.delete(fingerprint)
     const found = wallets.get(fingerprint)
-    return found === undefined ? Effect.void : fillSafely(found.wallet, found.family)
+    return found === undefined ? Effect.void : fillSafely(found.wallet, found.family, how)
   })))
 
   return {
+    deriveClaimed,
     deriveMissing,
-    watch,
+    watch: (wallet: WalletRef, family: Family) => watch(wallet, family),
+    /** The same for a wallet that {@link isLow} says is to be filled: what another instance derives now is left to it. */
+    watchLow: (wallet: WalletRef, family: Family) => watch(wallet, family, "low"),
     /** The same before it returns. */
     watchNow: (wallet: WalletRef, family: Family) =>
       Effect.andThen(
@@ -141,7 +139,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo) {
     /** Every wallet this instance knows. */
     all: () => [...wallets.values()],
     /** Addresses that are derived and were not given out, of all wallets, as far as this instance counted. */
-    total: () => total,
+    total,
     /** Fills every wallet this instance knows; false: not all could be filled now. */
     fillAll: Effect.suspend(() =>
       Effect.forEach([...wallets.values()], ({ family, wallet }) => fill(wallet, family), { discard: true })

@@ -12,6 +12,12 @@ export const replayLockSpace = 0x54494c4d
  */
 export const addressLockSpace = 0x54494c4e
 
+/**
+ * First key of the locks that put allocations from one wallet in turn; the second is a hash of its fingerprint. It
+ * stands as a number in `allocate_targets_v2.sql` and `allocate_shared_targets_v2.sql`.
+ */
+export const walletLockSpace = 0x54494c57
+
 export const advisoryLock = {
   /** Held by the transaction of each migration step. */
   migrations: 1,

@@ -4,9 +4,9 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sinks, sockets, start, tokens,
- * traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood,
- * histories; none means all.
+ * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sinks, sockets, start,
+ * targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood, histories;
+ * none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -48,6 +48,7 @@ import { reconciliation } from "./reconciliation.ts"
 import { sinks } from "./sinks.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
+import { targets } from "./targets.ts"
 import { tokens } from "./tokens.ts"
 import { traces } from "./traces.ts"
 import { webhook } from "./webhook.ts"
@@ -74,6 +75,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   sinks,
   sockets,
   start,
+  targets,
   tokens,
   traces,
   signin,

@@ -125,7 +125,7 @@ const journalLines = Effect.gen(function*() {
 /** Forgets everything of the history before. */
 const clear = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  yield* sql`TRUNCATE transfers, chain_cursors, receive_targets, wallet_addresses, wallet_counters, wallet_batches,
+  yield* sql`TRUNCATE transfers, chain_cursors, receive_targets, wallet_addresses, wallet_counters, wallet_batches, wallet_derivations,
     wallet_owners, target_balances, chain_repairs`
 })
 

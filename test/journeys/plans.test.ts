@@ -46,7 +46,7 @@ const unchangedTables = [
   "webhook_lanes",
   "tokens"
 ]
-  .concat(["wallet_owners", "wallet_counters", "wallet_batches", "wallet_addresses"])
+  .concat(["wallet_owners", "wallet_counters", "wallet_batches", "wallet_addresses", "wallet_derivations"])
 
 /**
  * Pages that a statement may read more of: each index has one or two levels more, and a few rows lie in more pages. A

@@ -69,7 +69,7 @@ export const serveRole = <A>(
     }),
     ({ child }) =>
       Effect.promise(async () => {
-        if (child.exitCode !== null) return
+        if (child.exitCode !== null || child.signalCode !== null) return
         const gone = new Promise((resolve) => child.once("exit", resolve))
         child.kill("SIGKILL")
         await gone

@@ -63,7 +63,7 @@ interface TargetColumns {
 /** By network: height and time. */
 type HeadColumns = Readonly<Record<string, readonly [height: string, time: number]>>
 
-/** What `allocate_targets_v1` answers. */
+/** What `allocate_targets_v2` answers. */
 interface AllocationColumns {
   readonly targets: ReadonlyArray<TargetColumns>
   readonly previous: bigint
@@ -160,7 +160,7 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
         ),
         (found) => found[0] ?? null
       ),
-    /** See runtime/store/sql/allocate_shared_targets_v1.sql. A fault of the database is a failure, as below. */
+    /** See runtime/store/sql/allocate_shared_targets_v2.sql. A fault of the database is a failure, as below. */
     allocateShared: ({ family, fingerprint, heads, now, requests }: SharedAllocation) => {
       const requestsJson = JSON.stringify(
         requests.map(({ environment, invoiceId, merchantId, refusedTokens, target }) => ({
@@ -174,13 +174,13 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
         }))
       )
       return Effect.map(
-        sql<TargetColumns>`SELECT * FROM allocate_shared_targets_v1(${fingerprint}, ${family}, ${now}::bigint,
+        sql<TargetColumns>`SELECT * FROM allocate_shared_targets_v2(${fingerprint}, ${family}, ${now}::bigint,
           ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
         (found) => found.map(readTarget)
       )
     },
     /**
-     * See runtime/store/sql/allocate_targets_v1.sql. A fault of the database is a failure here: the caller is told to
+     * See runtime/store/sql/allocate_targets_v2.sql. A fault of the database is a failure here: the caller is told to
      * try again.
      */
     allocate: ({ endIndex, family, fingerprint, heads, now, requests, startIndex }: Allocation) => {
@@ -195,8 +195,8 @@ export const makeTargetQueries = (sql: SqlClient.SqlClient) => {
       return Effect.map(
         sql<
           AllocationColumns
-        >`SELECT * FROM allocate_targets_v1(${fingerprint}, ${family}, ${startIndex}::bigint, ${endIndex}::bigint,
-          ${now}::bigint,           ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
+        >`SELECT * FROM allocate_targets_v2(${fingerprint}, ${family}, ${startIndex}::bigint, ${endIndex}::bigint,
+          ${now}::bigint, ${headsJson(heads)}::jsonb, ${requestsJson}::json)`,
         ([row]) => ({
           targets: row!.targets.map(readTarget),
           previous: readInteger(row!.previous),

@@ -45,6 +45,7 @@ const unchangedTables = [
   "wallet_counters",
   "wallet_batches",
   "wallet_addresses",
+  "wallet_derivations",
   "members",
   "people",
   "team_sessions"
