@@ -333,6 +333,12 @@ CREATE TABLE wallet_counters (
   CONSTRAINT wallet_counters_pkey PRIMARY KEY (fingerprint)
 );
 
+CREATE TABLE wallet_derivations (
+  fingerprint text NOT NULL,
+  claimed_to bigint NOT NULL,
+  CONSTRAINT wallet_derivations_pkey PRIMARY KEY (fingerprint)
+);
+
 CREATE TABLE wallet_owners (
   fingerprint text NOT NULL,
   merchant_id integer NOT NULL,
@@ -485,7 +491,11 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION allocate_shared_targets_v1(p_fingerprint text, p_family text, p_now bigint, p_heads jsonb, p_requests json) RETURNS SETOF receive_targets;
 
+-- FUNCTION allocate_shared_targets_v2(p_fingerprint text, p_family text, p_now bigint, p_heads jsonb, p_requests json) RETURNS SETOF receive_targets;
+
 -- FUNCTION allocate_targets_v1(p_fingerprint text, p_family text, p_start bigint, p_end bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
+
+-- FUNCTION allocate_targets_v2(p_fingerprint text, p_family text, p_start bigint, p_end bigint, p_now bigint, p_heads jsonb, p_requests json) RETURNS TABLE(targets jsonb, previous bigint, next bigint, ahead bigint);
 
 -- FUNCTION claim_addresses_v1(p_fingerprint text, p_family text, p_merchant integer, p_kind text, p_limit integer, p_keys json) RETURNS TABLE(place bigint, reason text);
 
