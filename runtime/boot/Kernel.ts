@@ -152,6 +152,8 @@ export const stateOf = (config: LoadedConfig, settings: Settings["Service"], rol
   return Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
+    // Before the migrations: a replica that is refused leaves the database as it was.
+    Layer.provideMerge(part("store", replicaOf(config))),
     Layer.provideMerge(part("store", storeOf(config, settings.dataDirectory, role, settings.instanceId))),
     Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
@@ -178,7 +180,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const state = Layer.provideMerge(part("store", replicaOf(config)), stateOf(config, settings, role))
+  const state = stateOf(config, settings, role)
   const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
     Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)
