@@ -114,7 +114,7 @@ export const storeOf = (
 
 /** Where reads may go beside the primary. */
 const replicaOf = ({ store }: LoadedConfig): Layer.Layer<never, StoreError, SqlClient.SqlClient> => {
-  if (store.use !== "postgres" || store.options.replica === undefined) return Layer.empty
+  if (store.use !== "postgres" || store.options.replica === undefined) return Replica.noReplicaLayer
   return Replica.layer({ ...store.options, replica: store.options.replica })
 }
 

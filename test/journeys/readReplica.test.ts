@@ -58,7 +58,7 @@ const readsBy = (service: Service, server: "replica" | "primary") =>
   series(service, "replica_reads_total", `server="${server}"`)
 
 const usesReplica = (service: Service) =>
-  until("the replica is used", series(service, "replica_usable"), (value) => value === 1)
+  until("the replica is used", series(service, "replica_unused"), (value) => value === 0)
 
 const withKey = (key: string) => ({ headers: { "x-api-key": key } })
 
@@ -158,7 +158,7 @@ if (standbysMissing !== undefined) {
         yield* create(service, key)
         assert.strictEqual(yield* countAt(service, key), before + 1)
         assert.strictEqual((yield* exchange(service.url, "/health/ready")).status, 200)
-        yield* until("the gauge says so", series(service, "replica_usable"), (value) => value === 0)
+        yield* until("the gauge says so", series(service, "replica_unused"), (value) => value === 1)
         assert.include(service.output(), "the replica is not used: reads go to the primary")
 
         const directory = yield* temporaryDirectory
