@@ -116,7 +116,7 @@ export const storeOf = (
 
 /** Where reads may go beside the primary. */
 const replicaOf = ({ store }: LoadedConfig): Layer.Layer<never, StoreError, SqlClient.SqlClient> => {
-  if (store.use !== "postgres" || store.options.replica === undefined) return Layer.empty
+  if (store.use !== "postgres" || store.options.replica === undefined) return Replica.noReplicaLayer
   return Replica.layer({ ...store.options, replica: store.options.replica })
 }
 
@@ -175,6 +175,8 @@ export const stateOf = (
   return Layer.merge(KeyUses.layer, Rotation.layer(sealedColumns)).pipe(
     Layer.provideMerge(migrations(plugins, role)),
     Layer.provideMerge(HealthCheck.layer),
+    // Before the migrations: a replica that is refused leaves the database as it was.
+    Layer.provideMerge(part("store", replicaOf(config))),
     Layer.provideMerge(part("store", host.store)),
     Layer.provideMerge(part("secrets", Secrets.layer)),
     Layer.provideMerge(platform)
@@ -206,7 +208,7 @@ export const kernel = (
   const plugins = distinctPlugins(config.plugins)
   const tables = [...new Set([...runtimeTables, ...plugins.flatMap((plugin) => plugin.tables ?? [])])]
   const rollups = plugins.flatMap((plugin) => plugin.rollups ?? [])
-  const state = Layer.provideMerge(part("store", replicaOf(config)), stateOf(config, settings, role, host))
+  const state = stateOf(config, settings, role, host)
   const log = Layer.merge(part("eventbus", EventBus.layer), PaymentLog.layer).pipe(
     Layer.provideMerge(part("commit", Commit.layer(tables, rollups))),
     Layer.provideMerge(state)

@@ -35,7 +35,9 @@ export const replicaLimits = {
 }
 export type ReplicaLimits = typeof replicaLimits
 
-const usable = Metric.gauge("replica_usable", { description: "1 while reads go to the replica, else 0" })
+const unused = Metric.gauge("replica_unused", {
+  description: "1 while a replica is configured and reads go to the primary, else 0"
+})
 const lag = Metric.gauge("replica_lag_bytes", {
   description: "Bytes of the log that the replica had not replayed when it was last looked at; -1: unknown"
 })
@@ -44,6 +46,17 @@ const reads = Metric.counter("replica_reads_total", {
   incremental: true
 })
 const servers = ["replica", "primary"] as const
+
+/** Every series is there from the start, also where no replica is configured. */
+const initializeReplicaSeries = Effect.gen(function*() {
+  yield* initializeSeries(reads, servers.map((server) => ({ server })))
+  yield* Metric.update(unused, 0)
+  yield* Metric.update(lag, -1)
+})
+
+/** Where no replica is configured. */
+export const noReplicaLayer: Layer.Layer<never> = Layer.effectDiscard(initializeReplicaSeries)
+
 const countRead = (server: (typeof servers)[number]) => Metric.update(Metric.withAttributes(reads, { server }), 1)
 
 /** Login refused, no such database, settings refused by a pooler: waiting changes none of them. */
@@ -167,7 +180,7 @@ export const layer = (
       const services = yield* Layer.build(replicaPool(options.replica, options.sessionSettings, applicationName))
       const replica = Context.get(services, SqlClient.SqlClient)
       const { inSnapshot, sql } = yield* makeSnapshots(primary, replica, where)
-      yield* Effect.forEach(servers, (server) => initializeSeries(reads, [{ server }]))
+      yield* initializeReplicaSeries
 
       /** Why the primary answers everything; null: it does not; undefined: nobody has looked yet. */
       const obstacle = MutableRef.make<string | null | undefined>(undefined)
@@ -175,7 +188,7 @@ export const layer = (
         Effect.gen(function*() {
           const before = MutableRef.get(obstacle)
           MutableRef.set(obstacle, found)
-          yield* Metric.update(usable, found === null ? 1 : 0)
+          yield* Metric.update(unused, found === null ? 0 : 1)
           if (found === null) {
             if (before !== null) yield* Effect.logInfo("reads go to the replica", { replica: where })
           } else if (before == null) {

@@ -93,6 +93,10 @@ const troubles: Readonly<Record<string, Trouble>> = {
     silent: { "tillwire_timer_overdue_seconds{name=\"invoices\"}": "200x60" }
   },
   TillwireCannotWrite: { fires: { tillwire_commit_writable: "0x60" }, silent: { tillwire_commit_writable: "1x60" } },
+  TillwireReplicaUnused: {
+    fires: { tillwire_replica_unused: "1x60" },
+    silent: { tillwire_replica_unused: "1x8 0x52" }
+  },
   TillwireDiskFilling: {
     fires: { tillwire_data_directory_free_bytes: "5x60", tillwire_data_directory_size_bytes: "100x60" },
     silent: { tillwire_data_directory_free_bytes: "15x60", tillwire_data_directory_size_bytes: "100x60" }
@@ -288,6 +292,7 @@ const labelNames: ReadonlySet<string> = new Set([
   "reason",
   "retailer",
   "route",
+  "server",
   "state",
   "status",
   "store",

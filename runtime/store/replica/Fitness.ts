@@ -17,13 +17,17 @@ export interface ServerFacts {
   readonly position: string | null
 }
 
-/** The statement behind {@link ServerFacts}; it takes no right but to connect. */
+/**
+ * The statement behind {@link ServerFacts}; it takes no right but to connect. A standby that has followed a promotion
+ * writes its new timeline down with its next restart point, and shows it at once to a role that has `pg_read_all_stats`.
+ */
 export const factsStatement = `select pg_is_in_recovery() as standby,
   (select system_identifier from pg_control_system())::text as system,
   (select oid from pg_database where datname = current_database())::text as database,
   current_schemas(false)::text as schemas,
   case when pg_is_in_recovery()
-    then greatest((select timeline_id from pg_control_checkpoint()), (select min_recovery_end_timeline from pg_control_recovery()))
+    then greatest((select timeline_id from pg_control_checkpoint()),
+      (select min_recovery_end_timeline from pg_control_recovery()), (select received_tli from pg_stat_wal_receiver))
     else ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::integer end as timeline,
   case when pg_is_in_recovery() then pg_last_wal_replay_lsn()
     when current_setting('synchronous_commit') = 'off' then pg_current_wal_insert_lsn()
