@@ -67,5 +67,8 @@ export const runtimeMigrations: Migrations = {
   }),
   "0002_cluster": Effect.gen(function*() {
     yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster"))
+  }),
+  "0004_cluster_roles": Effect.gen(function*() {
+    yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster_roles"))
   })
 }
