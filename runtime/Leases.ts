@@ -4,6 +4,7 @@
  */
 import { Context, Effect, Layer } from "effect"
 import type { Fence } from "./Commit.ts"
+import type { Finding } from "./telemetry/HealthReport.ts"
 
 /**
  * What an instance of a cluster does: `api` serves the public port, `follower` follows networks, `worker` sends
@@ -61,10 +62,12 @@ export class Leases extends Context.Service<Leases, {
   ) => Effect.Effect<never, never, R>
   /** Every lease that this instance holds or waits for, from memory, in order of name. */
   readonly statuses: Effect.Effect<ReadonlyArray<LeaseStatus>>
+  /** What is wrong with how instances divide the work, from memory. */
+  readonly findings: Effect.Effect<ReadonlyArray<Finding>>
 }>()("tillwire/runtime/Leases") {}
 
 /** For a process that does no such work: it waits for ever, and another process does it. */
 export const waitingLayer: Layer.Layer<Leases> = Layer.succeed(
   Leases,
-  Leases.of({ hold: () => Effect.never, statuses: Effect.succeed([]) })
+  Leases.of({ hold: () => Effect.never, statuses: Effect.succeed([]), findings: Effect.succeed([]) })
 )

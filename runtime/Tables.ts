@@ -75,5 +75,8 @@ export const runtimeMigrations: Migrations = {
     const sql = yield* SqlClient.SqlClient
     yield* runStatements(sql, yield* sqlFile("derivations"))
     for (const name of allocationFunctions) yield* sql.unsafe(yield* sqlFile(name))
+  }),
+  "0004_cluster_roles": Effect.gen(function*() {
+    yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster_roles"))
   })
 }

@@ -63,6 +63,7 @@ import * as TextSigners from "../TextSigners.ts"
 import * as TimerHealth from "../timers/Health.ts"
 import * as Timers from "../Timers.ts"
 import * as TokenCatalog from "../tokencatalog/Memory.ts"
+import * as ClockSteps from "../webhooks/ClockSteps.ts"
 import * as Webhooks from "../webhooks/Deliverer.ts"
 import * as DeliveryRetention from "../webhooks/Retention.ts"
 import { countHttpProcesses, poolShare, type ProcessRole } from "./ProcessRole.ts"
@@ -216,6 +217,7 @@ export const kernel = (
   const work = Layer.mergeAll(
     part("webhooks", Webhooks.layerWith({ sends: role !== "http" && hasRole(settings, "worker") })),
     part("webhooks", DeliveryRetention.layer),
+    part("webhooks", ClockSteps.layer),
     part("commit", EventRetention.layer)
   ).pipe(
     Layer.provideMerge(part("chains", Chains.layer)),

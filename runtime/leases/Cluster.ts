@@ -28,6 +28,7 @@ import { monotonicMillis } from "../Clock.ts"
 import type { Fence } from "../Commit.ts"
 import { type InstanceRole, instanceRoles, type LeaseOptions, Leases } from "../Leases.ts"
 import { StoreError } from "../store/StoreError.ts"
+import { watchDivision } from "./Division.ts"
 import {
   initializeStalls,
   type LeaseObservation,
@@ -56,6 +57,9 @@ const shardsPerRole = 60
 
 /** Names the engine's tables, and its locks. */
 const prefix = "cluster"
+
+/** First key of all locks, which the engine makes of the prefix: FNV-1a of `effect-cluster:cluster`. */
+export const lockNamespace = 2_839_596_291
 
 /** How often locks and leases are renewed within the time that a frozen instance keeps its work. */
 const renewalsPerTakeover = 3
@@ -339,8 +343,15 @@ const make = (options: ClusterOptions) =>
       )
     )
 
+    const findings = yield* watchDivision(
+      yield* SqlClient.SqlClient,
+      { address: sessionNameOf(options.instanceId), roles, takeoverMillis, shardsPerRole, lockNamespace },
+      (role) => [...works.values()].flatMap(({ record }) => record.role === role ? [record.name] : [])
+    )
+
     return Leases.of({
       hold,
+      findings,
       statuses: Effect.suspend(() => statusesOf([...works.values()].map(({ record }) => record)))
     })
   })

@@ -168,7 +168,12 @@ const make = Effect.fnUntraced(function*(instance: string) {
       )
     })
 
-  return Leases.of({ hold, statuses: Effect.suspend(() => statusesOf(records.values())) })
+  return Leases.of({
+    hold,
+    statuses: Effect.suspend(() => statusesOf(records.values())),
+    // Whoever asks has the work, and asks only for work that it knows.
+    findings: Effect.succeed([])
+  })
 })
 
 /** Leases of the table `leases`, held in the name of an instance. */

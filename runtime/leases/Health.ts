@@ -3,6 +3,7 @@ import { Effect, Layer, Metric } from "effect"
 import { Leases, type LeaseStatus } from "../Leases.ts"
 import { Health } from "../Telemetry.ts"
 import type { Finding } from "../telemetry/HealthReport.ts"
+import { unownedGauge } from "./Division.ts"
 
 /** Terms without a renewal after which health degrades: another instance takes over within two. */
 export const staleTerms = 3
@@ -40,6 +41,8 @@ export const leaseFindings = (statuses: ReadonlyArray<LeaseStatus>): ReadonlyArr
 /** Registers the health check of the leases. */
 export const healthLayer: Layer.Layer<never, never, Health | Leases> = Layer.effectDiscard(Effect.gen(function*() {
   const leases = yield* Leases
+  // Without a cluster it stays at 0, so that its alert has a series to look at.
+  yield* Metric.update(unownedGauge, 0)
   yield* (yield* Health).register({
     name: "leases",
     run: Effect.gen(function*() {
@@ -56,7 +59,7 @@ export const healthLayer: Layer.Layer<never, never, Health | Leases> = Layer.eff
           ], { discard: true }),
         { discard: true }
       )
-      return leaseFindings(statuses)
+      return [...leaseFindings(statuses), ...(yield* leases.findings)]
     })
   })
 }))

@@ -118,7 +118,7 @@ const handlers = Operations.group(
 const stubs = Layer.mergeAll(
   Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.succeed([]) } as never),
   Layer.succeed(Commit, { append: () => Effect.succeed({ events: [] }) }),
-  Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }),
+  Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]), findings: Effect.succeed([]) }),
   settingsLayer(),
   secretsLayer
 )

@@ -78,6 +78,10 @@ const troubles: Readonly<Record<string, Trouble>> = {
       "tillwire_lease_term_seconds{name=\"chain:base:mainnet\"}": "6x60"
     }
   },
+  TillwireShardsUnowned: {
+    fires: { "tillwire_unowned_shards{instance=\"a\"}": "3x60", "tillwire_unowned_shards{instance=\"b\"}": "3x60" },
+    silent: { "tillwire_unowned_shards{instance=\"a\"}": "3x60", "tillwire_unowned_shards{instance=\"b\"}": "0x60" }
+  },
   TillwireWorkStuck: {
     fires: {
       "tillwire_work_progress_seconds{name=\"timer:invoices\"}": "0+60x60",

@@ -7,7 +7,8 @@ import { type DueSource, layer as rows, Timers } from "../../runtime/Timers.ts"
 
 const free = Layer.succeed(Leases, {
   hold: (name, _options, work) => work({ name, token: 1n }, Effect.void),
-  statuses: Effect.succeed([])
+  statuses: Effect.succeed([]),
+  findings: Effect.succeed([])
 })
 const timers = rows.pipe(Layer.provide([free, MerchantClock.system]))
 

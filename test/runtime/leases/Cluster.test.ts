@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { globSync, readFileSync } from "node:fs"
 import { type InstanceRole, instanceRoles, Leases } from "../../../runtime/Leases.ts"
-import { layer, sessionNameOf } from "../../../runtime/leases/Cluster.ts"
+import { layer, lockNamespace, sessionNameOf } from "../../../runtime/leases/Cluster.ts"
 import { leasesSuite, ttlMillis } from "../../conformance/leases.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { until } from "../../support/Service.ts"
@@ -158,6 +158,3 @@ describe("a cluster", () => {
       }).pipe(Effect.provide(connect(yield* freshDatabase)))
     }))
 })
-
-/** FNV-1a of `effect-cluster:cluster`: the first key of all locks of a cluster. */
-const lockNamespace = 2_839_596_291

@@ -71,7 +71,11 @@ describe("windows in the database", () => {
         Effect.provide(
           Database.layerWith({ timeoutMillis: patienceMillis }).pipe(
             Layer.provide(Layer.succeed(SqlClient.SqlClient, counting)),
-            Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
+            Layer.provide(Layer.succeed(Leases, {
+              hold: () => Effect.never,
+              statuses: Effect.succeed([]),
+              findings: Effect.succeed([])
+            }))
           )
         )
       )
@@ -106,7 +110,13 @@ describe("windows in the database", () => {
     }).pipe(Effect.provide(
       Database.layerWith({ span }).pipe(
         Layer.provide(Layer.succeed(SqlClient.SqlClient, { unsafe: () => Effect.fail("gone") } as never)),
-        Layer.provide(Layer.succeed(Leases, { hold: () => Effect.never, statuses: Effect.succeed([]) }))
+        Layer.provide(
+          Layer.succeed(Leases, {
+            hold: () => Effect.never,
+            statuses: Effect.succeed([]),
+            findings: Effect.succeed([])
+          })
+        )
       )
     )))
 })
