@@ -41,6 +41,8 @@ export interface LoadResult {
   /** Milliseconds from when a request was due to its whole answer. */
   readonly p50: number
   readonly p99: number
+  /** Microseconds of CPU that the load itself spent for each request. */
+  readonly loadCpuEach: number
 }
 
 const anyOf = (values: ReadonlyArray<string>): string | undefined => values[Math.floor(Math.random() * values.length)]
@@ -51,6 +53,7 @@ const generate = (spec: LoadSpec) => {
   const waits: Array<number> = []
   const end = performance.now() + seconds * 1_000
   const start = performance.now()
+  const cpuBefore = process.cpuUsage()
   const { first, status = 200 } = spec
   const bodyOf = (number: number) => (spec.body ?? "").replace("{n}", number.toString(16).padStart(12, "0"))
   const bodyBytes = Buffer.byteLength(bodyOf(0))
@@ -78,7 +81,10 @@ const generate = (spec: LoadSpec) => {
     waits.sort((a, b) => a - b)
     const at = (share: number) => waits[Math.floor(waits.length * share)] ?? 0
     const elapsed = (performance.now() - start) / 1_000
-    say({ count: waits.length, perSecond: waits.length / elapsed, p50: at(0.5), p99: at(0.99) } satisfies LoadResult)
+    const { system, user } = process.cpuUsage(cpuBefore)
+    const loadCpuEach = (system + user) / waits.length
+    const [count, p50, p99] = [waits.length, at(0.5), at(0.99)]
+    say({ count, perSecond: count / elapsed, p50, p99, loadCpuEach } satisfies LoadResult)
     process.exitCode = 0
     process.disconnect()
   }

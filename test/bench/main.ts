@@ -4,9 +4,9 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, isolation, sinks, sockets, start,
- * targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood, histories;
- * none means all.
+ * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, instances, isolation, sinks, sockets,
+ * start, targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood,
+ * histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -35,6 +35,7 @@ import { failover } from "./failover.ts"
 import { flood } from "./flood.ts"
 import { histories, historyFamilies } from "./histories.ts"
 import { http } from "./http.ts"
+import { instances } from "./instances.ts"
 import { isolation } from "./isolation.ts"
 import { ledger } from "./ledger.ts"
 import { list } from "./list.ts"
@@ -71,6 +72,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   collect,
   dashboard,
   processes,
+  instances,
   isolation,
   sinks,
   sockets,
