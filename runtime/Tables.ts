@@ -44,6 +44,9 @@ const functions = [
   "webhook_expire_v1"
 ]
 
+/** Those that also read what endpoints of a format of their own are sent, after those they call. */
+const formatFunctions = ["webhook_claim_v2", "webhook_exchange_v2"]
+
 /** The text of a file in `runtime/store/sql/`; a build without it is broken, so its absence is a defect. */
 const sqlFile = (name: string) =>
   Effect.sync(() => readFileSync(new URL(`store/sql/${name}.sql`, import.meta.url), "utf8"))
@@ -67,5 +70,10 @@ export const runtimeMigrations: Migrations = {
   }),
   "0002_cluster": Effect.gen(function*() {
     yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster"))
+  }),
+  "0003_webhook_formats": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* runStatements(sql, yield* sqlFile("webhook_formats"))
+    for (const name of formatFunctions) yield* sql.unsafe(yield* sqlFile(name))
   })
 }

@@ -3,9 +3,11 @@ import { hash } from "node:crypto"
 import type { AuditAct } from "../../../runtime/AuditLog.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import type { ManagedEndpoint } from "../repo.ts"
-import { originOf } from "../rules.ts"
 
 export type EndpointVerb = "create" | "update" | "delete" | "rotate_secret"
+
+/** Scheme, host and port of an endpoint's URL: its path and its query may hold a secret. */
+export const originOf = (url: string): string => /^[^:]+:\/\/[^/?#]*/.exec(url)?.[0] ?? ""
 
 /** Path and query of the address may hold a secret: of the whole of it there is the hash only. */
 const visible = (endpoint: ManagedEndpoint): AuditAct["after"] => ({

@@ -32,7 +32,10 @@ export type EndpointScope = Pick<EndpointRow, "commerceOnly" | "environment" | "
  */
 export const maximumDeleted = 100
 
-/** Newest first; with an id, that one at most. Deleted ones are not among them. `more`: columns that are run with it. */
+/**
+ * Newest first; with an id, that one at most. Deleted ones are not among them, nor those of a format of their own, which
+ * other modules manage. `more`: columns that are run with it.
+ */
 export const readEndpoints = (
   sql: SqlClient.SqlClient,
   merchantId: number,
@@ -42,13 +45,13 @@ export const readEndpoints = (
   sql<ManagedEndpoint>`
     SELECT w.id, w.merchant_id AS "merchantId", w.version::float8 AS version, w.environment,
       w.commerce_only AS "commerceOnly", w.url, w.status, w.filters, w.ordered, w.api_version AS "apiVersion",
-      w.description, w.sealed_secret AS "sealedSecret", w.sealed_previous_secret AS "sealedPreviousSecret",
+      w.format, w.is_single_attempt AS "isSingleAttempt", w.description, w.sealed_secret AS "sealedSecret", w.sealed_previous_secret AS "sealedPreviousSecret",
       w.previous_secret_expires_at::float8 AS "previousSecretExpiresAt", w.disabled_reason AS "disabledReason",
       w.created_at::float8 AS "createdAt", w.updated_at::float8 AS "updatedAt",
       coalesce(l.consecutive_failures, 0) AS "consecutiveFailures"${more}
     FROM webhook_endpoints w
     LEFT JOIN webhook_lanes l ON l.merchant_id = w.merchant_id AND l.endpoint_id = w.id
-    WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' ${
+    WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' AND w.format IS NULL ${
     id === null ? sql.literal("") : sql`AND w.id = ${id}`
   }
     ORDER BY w.created_at DESC, w.id DESC`.pipe(Effect.orDie)
