@@ -17,7 +17,8 @@ const visible = (endpoint: ManagedEndpoint): AuditAct["after"] => ({
   enabled_events: [...endpoint.filters],
   status: endpoint.status,
   ordered: endpoint.ordered,
-  api_version: endpoint.apiVersion
+  api_version: endpoint.apiVersion,
+  ...(endpoint.format === null ? {} : { format: endpoint.format })
 })
 
 const secretUntil = ({ previousSecretExpiresAt }: ManagedEndpoint): AuditAct["after"] => ({
