@@ -78,6 +78,21 @@ export interface Fence {
   readonly token: bigint
 }
 
+/**
+ * What every enabled endpoint of a format is sent that has one of `filters` and hears of the environment. It is no event:
+ * no list, socket or count of events has it. Nothing is stored where no endpoint wants it.
+ */
+export interface WebhookMessage {
+  /** Name of a `WebhookFormat` (`runtime/Webhooks.ts`). */
+  readonly format: string
+  /** In the words of the format. */
+  readonly type: string
+  /** None that selects events: the format's own names. */
+  readonly filters: ReadonlyArray<string>
+  /** What the format makes the body of each attempt from: frozen with the commit. */
+  readonly data: string
+}
+
 /** A commit: everything in it is written, or nothing. */
 export interface Append {
   readonly merchantId: number
@@ -91,6 +106,11 @@ export interface Append {
   readonly balances?: ReadonlyArray<BalanceDelta>
   readonly reply?: ReplyWrite | undefined
   readonly fence?: Fence
+  /**
+   * What endpoints of a format of their own are sent, in this order, after what other commits of the merchant sent
+   * them. They tell of the commit's events in other words, so a commit without events has none. Absent: nothing.
+   */
+  readonly messages?: ReadonlyArray<WebhookMessage>
   /**
    * Id of the one endpoint these events are delivered to, whatever its filters, environment and scope, if it is enabled
    * (modules/docs/reference/webhooks.md#endpoints). Absent: every enabled endpoint that matches.
@@ -115,6 +135,8 @@ export interface CommittedEvent extends StoredEvent {
   readonly pendingWebhooks: number
   /** Ids of their endpoints; undefined where another instance committed it. */
   readonly webhookEndpoints?: ReadonlyArray<string>
+  /** Ids of the endpoints that get messages of its commit, at the last event of that; else absent. */
+  readonly messageEndpoints?: ReadonlyArray<string>
 }
 
 /** What was committed. */

@@ -10,7 +10,7 @@ import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { nowSeconds } from "./Clock.ts"
 import { RequestInfo } from "./http/RequestInfo.ts"
 import type { IdempotentCall, ReplyWrite } from "./Commit.ts"
-import type { Principal } from "../schemas/Auth.ts"
+import type { SoleUse, Principal } from "../schemas/Auth.ts"
 import type { Environment } from "../schemas/Network.ts"
 import type { WireObject } from "../schemas/WireObject.ts"
 import { downgrade } from "../schemas/Version.ts"
@@ -52,6 +52,10 @@ export const answerIdempotently = Effect.fnUntraced(function*<A, E>(
 export interface Grant extends Principal {
   /** Epoch milliseconds at which it ends by itself; absent: never. */
   readonly endsAtMillis?: number
+  /** What its owner calls a key. Absent: it is no key. */
+  readonly keyName?: string
+  /** What alone a key is for: every other route refuses it. Absent: for all that its permissions allow. */
+  readonly use?: SoleUse
   /** Whether it may be used from an address (null: unknown); absent: from any. */
   readonly admits?: (address: string | null) => boolean
   /**
@@ -245,6 +249,12 @@ export class RateLimiter extends Context.Service<RateLimiter, {
    * limits merchants, for all keys of its merchant together.
    */
   readonly credential: <A, E, R>(
+    caller: Caller,
+    app: Effect.Effect<A, E, R>
+  ) => Effect.Effect<A, E | PublicError, R>
+  /** The same with a limit of a plugin's own in place of that of keys. `name`: of its windows, and in metrics. */
+  readonly credentialWithin: <A, E, R>(
+    limit: { readonly name: string; readonly perMinute: number },
     caller: Caller,
     app: Effect.Effect<A, E, R>
   ) => Effect.Effect<A, E | PublicError, R>

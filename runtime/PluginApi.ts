@@ -84,9 +84,12 @@ export {
   type DeliveryAnswer,
   type DeliveryRequest,
   type EndpointOwner,
+  type MessageAttempt,
+  type RenderedMessage,
   type Transport,
   TransportFailed,
   UrlRefused,
+  type WebhookFormat,
   Webhooks
 } from "./Webhooks.ts"
 

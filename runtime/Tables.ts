@@ -47,6 +47,12 @@ const functions = [
 /** Functions that came with `0003_allocation`. */
 const allocationFunctions = ["allocate_targets_v2", "allocate_shared_targets_v2"]
 
+/**
+ * Functions that came with `0005_webhook_formats`: they also read what endpoints of a format of their own are sent. Each
+ * after those it calls.
+ */
+const formatFunctions = ["webhook_claim_v2", "webhook_exchange_v2"]
+
 /** The text of a file in `runtime/store/sql/`; a build without it is broken, so its absence is a defect. */
 const sqlFile = (name: string) =>
   Effect.sync(() => readFileSync(new URL(`store/sql/${name}.sql`, import.meta.url), "utf8"))
@@ -78,5 +84,10 @@ export const runtimeMigrations: Migrations = {
   }),
   "0004_cluster_roles": Effect.gen(function*() {
     yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster_roles"))
+  }),
+  "0005_webhook_formats": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    yield* runStatements(sql, yield* sqlFile("webhook_formats"))
+    for (const name of formatFunctions) yield* sql.unsafe(yield* sqlFile(name))
   })
 }

@@ -1,5 +1,6 @@
 /** Webhook delivery: durable rows made by the commit, claimed with leases, signed, sent, marked. */
 import { Context, type Effect, Schema, type Scope } from "effect"
+import type { KeyObject } from "node:crypto"
 import type { PublicError } from "../schemas/Errors.ts"
 import type { Environment } from "../schemas/Network.ts"
 
@@ -58,6 +59,45 @@ export interface Transport {
   readonly send: (request: DeliveryRequest) => Effect.Effect<DeliveryAnswer, TransportFailed>
 }
 
+/** A message on its way to an endpoint, as its format makes the body and headers of one attempt from it. */
+export interface MessageAttempt {
+  /** `whd_<uuid>`: the same in every attempt. */
+  readonly deliveryId: string
+  readonly endpointId: string
+  /** From 1. */
+  readonly attempt: number
+  readonly environment: Environment
+  /** Of the `WebhookMessage` of the commit. */
+  readonly type: string
+  readonly data: string
+  /** Epoch seconds of the commit. */
+  readonly created: number
+  /** The endpoint's secret as UTF-8 bytes, for an HMAC. */
+  readonly key: KeyObject
+}
+
+/** What a receiver is sent: the bytes of the body are those that `headers` sign. */
+export interface RenderedMessage {
+  readonly body: string
+  /** All but `User-Agent`. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/**
+ * How endpoints are told that read something else than events: in bodies, headers and signatures of their own. Rows of
+ * `webhook_endpoints` name it, `WebhookMessage`s of commits (`runtime/Commit.ts`) are for it. Queue, order, retries,
+ * breaker, transports and their guards are those of all deliveries.
+ */
+export interface WebhookFormat {
+  /** Unique; its endpoints and messages name it. */
+  readonly name: string
+  /**
+   * The body and headers of one attempt. Pure and total: the same attempt has the same bytes, whichever instance sends
+   * it. A defect counts as a fault of ours and spends no attempt.
+   */
+  readonly render: (attempt: MessageAttempt) => RenderedMessage
+}
+
 /**
  * The sum of attempts that were spent, by the six hours and the quarter of an hour in which they ended: kept by the
  * statement that writes down how they ended. Keys are `commerce:` or `standard:`, as the event is of commerce or not,
@@ -68,6 +108,11 @@ export const attemptsSum = "webhooks.attempts"
 /** Deliveries of events. Transports register here. */
 export class Webhooks extends Context.Service<Webhooks, {
   readonly register: (transport: Transport) => Effect.Effect<void, never, Scope.Scope>
+  /**
+   * A format, for as long as the scope lives. What waits for an endpoint of a format that no plugin has registered
+   * spends no attempt: it waits for one, for 72 h at most.
+   */
+  readonly registerFormat: (format: WebhookFormat) => Effect.Effect<void, never, Scope.Scope>
   /** `WEBHOOK_URL_INVALID` unless the transport of the URL's scheme delivers there for this owner. */
   readonly checkUrl: (url: string, owner: EndpointOwner) => Effect.Effect<void, PublicError>
   /**

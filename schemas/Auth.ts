@@ -41,6 +41,13 @@ export type Principal = typeof Principal.Type
 /** `mk_live_` / `mk_dev_` merchant, `ck_live_` / `ck_dev_` commerce, 32 base62 characters, 6 of CRC32. */
 export const apiKeyPattern = /^(mk|ck)_(live|dev)_[0-9A-Za-z]{32}[0-9A-Za-z]{6}$/
 
+/**
+ * What alone a key is for: `btcpay`, the calls of a shop that was built for BTCPay Server. It is refused everywhere else
+ * (modules/docs/reference/api-keys.md#keys-for-one-use).
+ */
+export const SoleUse = Schema.Literals(["btcpay"])
+export type SoleUse = typeof SoleUse.Type
+
 /** First part of a key: tells its scope and environment, and lets secret scanners find it. */
 export const apiKeyPrefix = (scope: KeyScope, environment: Environment): string =>
   `${scope === "merchant" ? "mk" : "ck"}_${environment === "mainnet" ? "live" : "dev"}_`

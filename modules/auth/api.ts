@@ -3,7 +3,7 @@ import { Schema, SchemaGetter } from "effect"
 import { HttpApi, HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { errors, Idempotent, MerchantAuth, PrivateReplies, WrappedErrors } from "../../runtime/Http.ts"
 import { RightsOf } from "../../runtime/Rights.ts"
-import { KeyScope } from "../../schemas/Auth.ts"
+import { KeyScope, SoleUse } from "../../schemas/Auth.ts"
 import { EpochSeconds, KeyId, PathId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
 import { KeyPermission } from "../../schemas/Roles.ts"
@@ -39,6 +39,10 @@ const Permissions = Schema.Array(KeyPermission).check(Schema.isMinLength(1), Sch
   description: "`read`: all reads. `write`: all changes but those that send money. `refund`: refunds and batches"
 })
 
+const Use = SoleUse.annotate({
+  description: "`btcpay`: it is for a shop built for BTCPay Server alone, and refused by every other route"
+})
+
 /** A moment in a body: epoch seconds, or ISO 8601 with a zone. */
 const Moment = Schema.Union([
   EpochSeconds,
@@ -55,6 +59,7 @@ export const NewApiKey = Schema.Struct({
   scope: KeyScope.annotate({ description: "`merchant`: the whole account. `commerce`: commerce records only" }),
   environment: absent(Environment).annotate({ description: "Absent: the caller's own" }),
   permissions: absent(Permissions).annotate({ description: "Absent: all that its maker has" }),
+  use: absent(Use),
   expires_at: absent(Moment).annotate({
     description: "When it ends by itself: epoch seconds, or ISO 8601 with a zone; absent or null: never"
   }),
@@ -105,6 +110,7 @@ const keyFields = {
     description: "`rotating`: it was replaced and may be used until `expires_at`"
   }),
   permissions: Schema.Array(KeyPermission).annotate({ description: "What it may be used for" }),
+  use: Schema.optionalKey(Use),
   expires_at: Schema.NullOr(EpochSeconds),
   ip_allowlist: Schema.Array(Schema.String),
   api_version: Schema.String,

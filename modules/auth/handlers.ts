@@ -4,7 +4,7 @@ import { nowSeconds } from "../../runtime/Clock.ts"
 import { answerIdempotently, jsonText, requireMerchantScope } from "../../runtime/Http.ts"
 import { demoKeysFile, Settings } from "../../runtime/Settings.ts"
 import { runUnderLease } from "../../runtime/leases/FiniteWork.ts"
-import type { Principal } from "../../schemas/Auth.ts"
+import type { KeyScope, SoleUse, Principal } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { KeyPermission } from "../../schemas/Roles.ts"
@@ -25,6 +25,7 @@ const keyFieldsOf = (key: KeyState, now: number) => ({
   environment: key.environment,
   status: statusAt(key, now),
   permissions: key.permissions,
+  ...(key.use === null ? {} : { use: key.use }),
   expires_at: key.expiresAt,
   ip_allowlist: key.ipAllowlist,
   api_version: key.apiVersion,
@@ -73,6 +74,15 @@ const permittedTo = (
   )
 }
 
+/** A commerce key has no use that a shop's key has. */
+const useOf = (
+  { scope, use = null }: { readonly scope: KeyScope; readonly use?: SoleUse | null }
+): Effect.Effect<SoleUse | null, PublicError> =>
+  use === null || scope === "merchant" ? Effect.succeed(use) : Effect.fail(publicError("VALIDATION_ERROR", {
+    message: `use: a key for ${use} has the scope merchant`,
+    param: "use"
+  }))
+
 /** What a change asks for; what was not sent is not in it. */
 const changeOf = (change: typeof ApiKeyChange.Type): KeyChange => ({
   ...(change.name === undefined ? {} : { name: change.name }),
@@ -108,6 +118,7 @@ export const handlers = Operations.group(
             environment: principal.environment,
             expiresAt: payload.expires_at ?? null,
             ipAllowlist: payload.ip_allowlist ?? [],
+            use: yield* useOf(payload),
             creatorKey: creatorOf(principal),
             makerPerson: principal.person,
             roleLimits: principal.roleLimits ?? [],
@@ -197,15 +208,17 @@ export const rpcHandlers = Effect.gen(function*() {
   return AuthRpc.of({
     "auth.merchants.create": ({ name, email }) => Effect.map(keys.createMerchant(name, email ?? null), merchantOnWire),
     "auth.merchants.list": ({ after }) => Effect.map(keys.merchants(after ?? 0), (found) => found.map(merchantOnWire)),
-    "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope }) =>
-      keyWithSecretOf(keys.create({
-        merchantId: merchant_id,
-        name,
-        scope,
-        environment,
-        expiresAt: expires_at ?? null,
-        ipAllowlist: ip_allowlist ?? []
-      })),
+    "auth.keys.create": ({ environment, expires_at, ip_allowlist, merchant_id, name, scope, use = null }) =>
+      Effect.flatMap(useOf({ scope, use }), (use) =>
+        keyWithSecretOf(keys.create({
+          merchantId: merchant_id,
+          name,
+          scope,
+          environment,
+          use,
+          expiresAt: expires_at ?? null,
+          ipAllowlist: ip_allowlist ?? []
+        }))),
     "auth.keys.list": ({ merchant_id }) =>
       Effect.zipWith(keys.list(merchant_id), nowSeconds, (found, now) => found.map((key) => keyOnWire(key, now))),
     "auth.keys.change": ({ api_version, expires_at, ip_allowlist, name, ...key }) =>

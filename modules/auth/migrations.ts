@@ -56,5 +56,9 @@ export const migrations: Migrations = {
       used_at bigint NOT NULL,
       PRIMARY KEY (merchant_id, key_id)
     )`
+  }),
+  "0002_use": Effect.gen(function*() {
+    // What alone a key is for; null: for all that its permissions allow.
+    yield* (yield* SqlClient.SqlClient)`ALTER TABLE api_keys ADD use text`
   })
 }

@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Write } from "../../runtime/Commit.ts"
 import { Settings } from "../../runtime/Settings.ts"
-import type { KeyScope } from "../../schemas/Auth.ts"
+import type { KeyScope, SoleUse } from "../../schemas/Auth.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { KeyPermission, Role } from "../../schemas/Roles.ts"
 import type { KeyState, MerchantState } from "./rules.ts"
@@ -41,6 +41,7 @@ export const keyWrite = (key: KeyState): Write => ({
     created_by: key.creatorKey,
     made_by: key.makerPerson,
     permissions: key.permissions,
+    use: key.use,
     role_limits: key.roleLimits,
     created_at: key.createdAt
   }
@@ -72,6 +73,7 @@ interface KeyRow {
   readonly created_by: string | null
   readonly made_by: string | null
   readonly permissions: ReadonlyArray<KeyPermission>
+  readonly use: SoleUse | null
   readonly role_limits: ReadonlyArray<Role>
   readonly created_at: bigint
   readonly version: bigint
@@ -105,6 +107,7 @@ const keyOf = (row: KeyRow): KeyState => ({
   creatorKey: row.created_by,
   makerPerson: row.made_by,
   permissions: row.permissions,
+  use: row.use,
   roleLimits: row.role_limits,
   lastUsedAt: row.used_at === null ? null : Number(row.used_at),
   createdAt: Number(row.created_at),

@@ -1,7 +1,7 @@
 /** Merchants and keys for internal services: definitions only. A mainnet is set up through these. */
 import { Schema } from "effect"
 import { Rpc, RpcGroup } from "effect/rpc"
-import { KeyScope } from "../../schemas/Auth.ts"
+import { KeyScope, SoleUse } from "../../schemas/Auth.ts"
 import { PublicError } from "../../schemas/Errors.ts"
 import { EpochSeconds, KeyId, MerchantId } from "../../schemas/Ids.ts"
 import { Environment } from "../../schemas/Network.ts"
@@ -33,6 +33,8 @@ const keyFields = {
   environment: Environment,
   status: Schema.Literals(["active", "rotating", "expired", "revoked"]),
   permissions: Schema.Array(KeyPermission),
+  /** What alone it is for; absent: for all that its permissions allow. */
+  use: Schema.optionalKey(SoleUse),
   expires_at: Schema.NullOr(EpochSeconds),
   ip_allowlist: Schema.Array(Schema.String),
   api_version: Schema.String,
@@ -81,7 +83,8 @@ export class AuthRpc extends RpcGroup.make(
       scope: KeyScope,
       environment: Environment,
       expires_at: Schema.optionalKey(Schema.NullOr(EpochSeconds)),
-      ip_allowlist: Schema.optionalKey(Ranges)
+      ip_allowlist: Schema.optionalKey(Ranges),
+      use: Schema.optionalKey(Schema.NullOr(SoleUse))
     },
     success: NewApiKey,
     error: PublicError

@@ -1,5 +1,5 @@
 /** What API keys look like, and what a key row says about a key now. Pure: randomness and time come from outside. */
-import { apiKeyPattern, apiKeyPrefix, type KeyScope } from "../../schemas/Auth.ts"
+import { apiKeyPattern, apiKeyPrefix, type KeyScope, type SoleUse } from "../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidParameter } from "../../schemas/InvalidInput.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -121,6 +121,8 @@ export interface KeyState {
   /** The person whose acts its acts are; null: nobody in particular, as of a key that the operator made. */
   readonly makerPerson: string | null
   readonly permissions: ReadonlyArray<KeyPermission>
+  /** What alone it is for; null: for all that its permissions allow. */
+  readonly use: SoleUse | null
   /** Roles that other people had when they made or rotated it: it has no right that one of them lacks. */
   readonly roleLimits: ReadonlyArray<Role>
   /** Epoch seconds, a minute or two late; kept beside the key's row, which its use never changes. */
@@ -144,6 +146,8 @@ export interface KeyRequest {
   readonly makerPerson?: string | null
   /** Absent: all. */
   readonly permissions?: ReadonlyArray<KeyPermission>
+  /** What alone it is for; absent or null: for all that its permissions allow. */
+  readonly use?: SoleUse | null
   /** Absent: none. */
   readonly roleLimits?: ReadonlyArray<Role>
 }
@@ -175,6 +179,7 @@ export const newKey = (
   creatorKey: request.creatorKey ?? null,
   makerPerson: request.makerPerson ?? null,
   permissions: request.permissions ?? allPermissions,
+  use: request.use ?? null,
   roleLimits: request.roleLimits ?? [],
   lastUsedAt: null,
   createdAt,
@@ -341,6 +346,7 @@ export const successorRequest = (
   merchantId: key.merchantId,
   scope: key.scope,
   permissions: key.permissions,
+  use: key.use,
   makerPerson: key.makerPerson,
   roleLimits: successorLimits(key, manager),
   creatorKey

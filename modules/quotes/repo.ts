@@ -111,6 +111,12 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => {
           LIMIT 1
         ) AS newest`),
 
+    /** The newest quote of each route that was shown. */
+    newestOfRoutes: (invoiceId: string): Effect.Effect<ReadonlyArray<QuoteRow>> =>
+      read(sql`
+        SELECT DISTINCT ON (network, token_id) * FROM quotes WHERE invoice_id = ${invoiceId} AND shown
+        ORDER BY network, token_id, created_at DESC, id DESC`),
+
     /** Quotes of a route that hold for a transfer seen at `seenAt` epoch seconds, grace included, newest first. */
     validAt: (
       invoiceId: string,

@@ -65,6 +65,8 @@ export class PaymentQuotes extends Context.Service<PaymentQuotes, {
    * was shown none.
    */
   readonly current: (invoiceId: string) => Effect.Effect<Quote | null>
+  /** The newest quote that the payor was shown of each route, by the route's token: at most as many as there are tokens. */
+  readonly routes: (invoiceId: string) => Effect.Effect<ReadonlyArray<QuoteRow>>
   /** A merchant's quote in one environment; null for every other id. */
   readonly get: (merchantId: number, environment: Environment, id: string) => Effect.Effect<QuoteRow | null>
 }>()("tillwire/modules/quotes/PaymentQuotes") {}
@@ -124,7 +126,7 @@ const make = Effect.gen(function*() {
     }
   )
 
-  return PaymentQuotes.of({ issue, candidates, current, get: repo.get })
+  return PaymentQuotes.of({ issue, candidates, current, routes: repo.newestOfRoutes, get: repo.get })
 })
 
 export const layer: Layer.Layer<PaymentQuotes, never, MerchantClock | Prices | Chains | SqlClient.SqlClient> = Layer

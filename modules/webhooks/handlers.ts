@@ -7,16 +7,10 @@ import * as Rpc from "../../runtime/Rpc.ts"
 import { isPublicError, type PublicError } from "../../schemas/Errors.ts"
 import { type EventId, eventIdOf, type MerchantId } from "../../schemas/Ids.ts"
 import { Deliveries, Endpoints } from "./actor.ts"
+import { originOf } from "./actor/EndpointActs.ts"
 import type { EndpointWithSecret } from "./actor/EndpointChanges.ts"
 import { type WebhookEndpointChange, WebhooksApi } from "./api.ts"
-import {
-  defaultFailing,
-  defaultOverlapSeconds,
-  type EndpointChange,
-  originOf,
-  overlapEnd,
-  pageOfEndpoints
-} from "./rules.ts"
+import { defaultFailing, defaultOverlapSeconds, type EndpointChange, overlapEnd, pageOfEndpoints } from "./rules.ts"
 import {
   type Attempt,
   type Delivery,

@@ -10,6 +10,9 @@ import { operatorHandlers } from "./handlers/Operator.ts"
 import { migrations, tables } from "./migrations.ts"
 import { OperatorWebhooksApi } from "./operator.ts"
 import { WebhooksRpc } from "./rpc.ts"
+import { FormatEndpoints } from "./service/FormatEndpoints.ts"
+
+export { type FormatEndpoint, FormatEndpoints } from "./service/FormatEndpoints.ts"
 
 export const plugin = Plugin.make({
   name: "webhooks",
@@ -24,5 +27,5 @@ export const plugin = Plugin.make({
       HttpApiBuilder.layer(WebhooksApi).pipe(Layer.provide(handlers)),
       operatorRoutes(OperatorWebhooksApi, operatorHandlers),
       rpcHandlers
-    ).pipe(Layer.provide(Deliveries.layer))
+    ).pipe(Layer.provide(Deliveries.layer), Layer.provideMerge(FormatEndpoints.layer))
 })

@@ -155,6 +155,8 @@ export const initialEndpoint = (decided: NewEndpoint, identity: EndpointIdentity
   ...identity,
   version: 1,
   status: "enabled" as const,
+  format: null,
+  isSingleAttempt: false,
   sealedPreviousSecret: null,
   previousSecretExpiresAt: null,
   consecutiveFailures: 0,
@@ -494,6 +496,3 @@ export const maximumFailing = 100
 
 /** Waiting deliveries of a failing endpoint that are counted: what is more makes no difference to who looks. */
 export const maximumCounted = 1_000
-
-/** Scheme, host and port of an endpoint's URL: its path and its query may hold a secret. */
-export const originOf = (url: string): string => /^[^:]+:\/\/[^/?#]*/.exec(url)?.[0] ?? ""

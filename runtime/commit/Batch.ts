@@ -19,7 +19,10 @@ export const maximumBatchBytes = 4 * 1024 * 1024
 const maximumExamined = 4 * maximumBatch
 
 /** An event without its position. */
-type Draft = Omit<CommittedEvent, "id" | "position" | "created" | "pendingWebhooks" | "webhookEndpoints">
+type Draft = Omit<
+  CommittedEvent,
+  "id" | "position" | "created" | "pendingWebhooks" | "webhookEndpoints" | "messageEndpoints"
+>
 
 /** A commit as the flush sends it. */
 export interface EncodedCommit {
@@ -74,6 +77,9 @@ export const encode = (
   if (append.merchantId === systemMerchant && append.events.length > 0) {
     throw new Error("A commit of no merchant tells no events")
   }
+  if (append.messages !== undefined && append.messages.length > 0 && append.events.length === 0) {
+    throw new Error("A commit without events sends no messages: their place is behind its events")
+  }
   const conflictKeys: Array<string> = []
   let size = 0
   const rows = append.writes.map(({ row, table }) => {
@@ -92,6 +98,7 @@ export const encode = (
     conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
     size += (append.reply.sealedBody ?? append.reply.reference).length
   }
+  for (const { data } of append.messages ?? []) size += data.length
   const render = renderer()
   const drafts = append.events.map((event): Draft => {
     const data = render(event)
@@ -195,10 +202,28 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     filterList(draft.type),
     onlyTo ?? null
   ])
+  const messages = batch.flatMap(({ append }) =>
+    (append.messages ?? []).map(({ data, filters, format, type }): ReadonlyArray<Value> => [
+      String(places.get(append.merchantId)),
+      append.environment,
+      format,
+      type,
+      valueOf("text[]", filters),
+      data
+    ])
+  )
   const sums = deltaRows(batch.map(({ append, deltas }) => ({ owner: append, deltas })))
   const balances = balanceRows(batch.map(({ append }) => append.balances))
   return [
-    [fences.length, replies.length, drafts.length, sums.length, balances.length, ...tableCounts],
+    [
+      fences.length,
+      replies.length,
+      drafts.length,
+      sums.length,
+      balances.length,
+      messages.length,
+      ...tableCounts
+    ],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),
@@ -206,7 +231,8 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     merchants.map((merchant) => lastEvents.get(merchant)),
     textArray(events),
     textArray(sums.flat()),
-    textArray(balances.flat())
+    textArray(balances.flat()),
+    textArray(messages.flat())
   ]
 }
 
@@ -214,7 +240,7 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
   const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   return [
-    [fences.length, replies.length, 0, 0, 0, ...tableCounts],
+    [fences.length, replies.length, 0, 0, 0, 0, ...tableCounts],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),
@@ -235,7 +261,7 @@ export type RejectedCommit =
     | { readonly fingerprint: null; readonly status: null; readonly sealed_body: null; readonly reference: null }
   )
 
-/** A row the write function answers with: one for each event, in order. */
+/** A row the write function answers with: one for each event, in order, then one for each message. */
 export interface EventNumberRow {
   readonly ms: bigint
   readonly seq: bigint
@@ -248,11 +274,16 @@ export interface EventNumberRow {
 const millisPerSecond = 1_000n
 
 /** The event as it now stands in the table. */
-export const committedEvent = (draft: Draft, { endpoints, ms, seq }: EventNumberRow): CommittedEvent => ({
+export const committedEvent = (
+  draft: Draft,
+  { endpoints, ms, seq }: EventNumberRow,
+  messageEndpoints: ReadonlyArray<string> = []
+): CommittedEvent => ({
   ...draft,
   id: eventIdOf({ ms, seq }),
   position: { ms, seq },
   created: Number(ms / millisPerSecond),
   pendingWebhooks: endpoints.length,
-  webhookEndpoints: endpoints
+  webhookEndpoints: endpoints,
+  ...(messageEndpoints.length === 0 ? {} : { messageEndpoints })
 })

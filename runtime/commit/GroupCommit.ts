@@ -82,14 +82,19 @@ const failAll = (batch: ReadonlyArray<PendingCommit>, failure: Effect.Effect<nev
 /** The events of a batch in order, and each merchant's part of them. */
 const numberEvents = (batch: ReadonlyArray<PendingCommit>, rows: ReadonlyArray<EventNumberRow>) => {
   let next = 0
+  let nextMessage = batch.reduce((sum, { encoded }) => sum + encoded.drafts.length, 0)
   const streams = new Map<
     number,
     { readonly previous: CommittedBatch["previous"]; readonly events: Array<CommittedEvent> }
   >()
+  const endpointsOfMessages = ({ append: { messages = [] } }: EncodedCommit) => [
+    ...new Set(messages.flatMap(() => rows[nextMessage++]!.endpoints))
+  ]
   const answers = batch.map(({ encoded }): CommitResult => ({
-    events: encoded.drafts.map((draft) => {
+    events: encoded.drafts.map((draft, index) => {
       const row = rows[next++]!
-      const event = committedEvent(draft, row)
+      const messageEndpoints = index === encoded.drafts.length - 1 ? endpointsOfMessages(encoded) : []
+      const event = committedEvent(draft, row, messageEndpoints)
       const stream = streams.get(event.merchantId)
       if (stream === undefined) {
         const previous = { ms: row.previous_ms, seq: row.previous_seq }

@@ -16,11 +16,16 @@ export interface OutsidePlugin {
 /** Why a plugin must not write a commit; null: it may. `isAuditEntry` tells rows that the audit log gave out. Pure. */
 export const objectionTo = (
   { name, tables = [] }: OutsidePlugin,
-  { balances = [], events, writes }: Pick<Append, "balances" | "events" | "writes">,
+  { balances = [], events, messages = [], writes }: Pick<Append, "balances" | "events" | "messages" | "writes">,
   isAuditEntry: (write: Write) => boolean
 ): string | null => {
   if (events.length > 0) {
     return `"${name}" publishes ${events[0]!.type}: a plugin from outside has no event types of its own, so commit rows`
+  }
+  if (messages.length > 0) {
+    return `"${name}" sends ${
+      messages[0]!.type
+    } to endpoints: messages tell of events, which a plugin from outside has not`
   }
   if (balances.length > 0) {
     return `"${name}" moves the balance of ${balances[0]!.account}: a plugin from outside has no books, so commit rows`

@@ -105,6 +105,7 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
     ON CONFLICT (merchant_id, object, id) DO UPDATE SET environment = excluded.environment, ms = excluded.ms,
       seq = excluded.seq, data = excluded.data
     WHERE (excluded.ms, excluded.seq) > (s.ms, s.seq)`
+  yield* sql`DELETE FROM webhook_messages WHERE ${isPruned}`
   const events = yield* sql`DELETE FROM events WHERE ${isPruned} RETURNING 1`
   yield* sql`UPDATE merchant_streams SET pruned_ms = ${ms}::bigint, pruned_seq = ${seq}::bigint
     WHERE merchant_id = ${merchantId} AND (pruned_ms, pruned_seq) < (${ms}::bigint, ${seq}::bigint)`

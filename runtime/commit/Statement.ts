@@ -40,10 +40,10 @@ export interface Statements {
   /** Of the function that writes, and of the one that names the rejections. */
   readonly names: readonly [string, string]
   /**
-   * Parameters: counts of fences, replies, events, sums, balances, and of each table new rows and changed ones; values
-   * of the fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for each the place of its
-   * last event; values of the events, and of the sums and the balances by how much they move; milliseconds to wait for
-   * a lock, null: {@link lockTimeoutMillis}.
+   * Parameters: counts of fences, replies, events, sums, balances, messages, and of each table new rows and changed
+   * ones; values of the fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for each the
+   * place of its last event; values of the events, and of the sums and the balances by how much they move; values of
+   * the messages; milliseconds to wait for a lock, null: {@link lockTimeoutMillis}.
    */
   readonly write: string
   /** Parameters: counts, fences, replies and rows as above, and the commits that these belong to, in this order. */
@@ -85,10 +85,20 @@ const eventColumns = columns({
   only_to: "text"
 })
 
+const messageColumns = columns({
+  /** As for events. */
+  merchant: "integer",
+  environment: "text",
+  format: "text",
+  type: "text",
+  filters: "text[]",
+  data: "text"
+})
+
 /** Places in `p_counts`, from 1. */
-const counts = { fences: 1, replies: 2, events: 3, sums: 4, balances: 5 } as const
-const newRows = (table: number): string => `p_counts[${table * 2 + 6}]`
-const changedRows = (table: number): string => `p_counts[${table * 2 + 7}]`
+const counts = { fences: 1, replies: 2, events: 3, sums: 4, balances: 5, messages: 6 } as const
+const newRows = (table: number): string => `p_counts[${table * 2 + 7}]`
+const changedRows = (table: number): string => `p_counts[${table * 2 + 8}]`
 
 /**
  * Rows are written in key order, so that two flushes with the same rows lock them in the same order. A row of version 1
@@ -130,6 +140,7 @@ const writeRows = ({ columns, key, name }: TableShape, table: number): string =>
  * in merchant order. Rows of sums come after their merchant's stream row, which no other flush holds then, so nobody
  * waits for them. The clock and the sequence are read in statements after those locks, so for one merchant commit order
  * is id order (modules/docs/reference/events.md#ids). Endpoints are looked for once for all merchants: most have none.
+ * Messages get numbers before the events of their flush, so that they go with these when events are pruned.
  */
 const writeBody = (tables: ReadonlyArray<TableShape>): string => `
 declare
@@ -140,6 +151,8 @@ declare
   v_previous_seq bigint[];
   v_seqs bigint[];
   v_endpoints text[];
+  v_message_seqs bigint[];
+  v_message_endpoints text[];
 begin
   if p_lock_millis is not null then
     perform set_config('lock_timeout', p_lock_millis::text, true);
@@ -175,12 +188,16 @@ begin
       end if;
     end if;
     v_clock := floor(extract(epoch from clock_timestamp()) * 1000);
+    if p_counts[${counts.messages}] > 0 then
+      v_message_seqs := array(select nextval('event_seq') from generate_series(1, p_counts[${counts.messages}]));
+    end if;
     v_seqs := array(select nextval('event_seq') from generate_series(1, p_counts[${counts.events}]));
     if exists (select from webhook_endpoints w where w.merchant_id = any (p_merchants) and w.status = 'enabled') then
       v_endpoints := array(
         select array(
           select w.id from webhook_endpoints w
-          where w.merchant_id = p_merchants[e.merchant] and w.status = 'enabled' and case when e.only_to is null
+          where w.merchant_id = p_merchants[e.merchant] and w.status = 'enabled' and w.format is null
+            and case when e.only_to is null
             then (w.environment is null or w.environment = e.environment) and (e.commerce or not w.commerce_only)
               and w.filters && e.filters
             else w.id = e.only_to end
@@ -189,6 +206,9 @@ begin
       insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
         select p_merchants[e.merchant], endpoint, greatest(v_previous_ms[e.merchant], v_clock), v_seqs[e.place]
         from (${events}) e, unnest(v_endpoints[e.place]::text[]) endpoint;
+      if p_counts[${counts.messages}] > 0 then
+        ${queueMessages}
+      end if;
     end if;
     insert into events (
         merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
@@ -203,10 +223,32 @@ begin
     return query select greatest(v_previous_ms[e.merchant], v_clock), v_seqs[e.place],
         coalesce(v_endpoints[e.place]::text[], '{}'), v_previous_ms[e.merchant], v_previous_seq[e.merchant]
       from (${events}) e order by e.place;
+    if p_counts[${counts.messages}] > 0 then
+      return query select 0::bigint, 0::bigint, coalesce(v_message_endpoints[n]::text[], '{}'), 0::bigint, 0::bigint
+        from generate_series(1, p_counts[${counts.messages}]) n order by n;
+    end if;
   end if;
 end`
 
 const events = selectRows(eventColumns, { values: "p_events", count: `p_counts[${counts.events}]` })
+
+const messages = selectRows(messageColumns, { values: "p_messages", count: `p_counts[${counts.messages}]` })
+
+/** Stores the messages that an endpoint wants, and queues their deliveries. */
+const queueMessages = `v_message_endpoints := array(
+          select array(
+            select w.id from webhook_endpoints w
+            where w.merchant_id = p_merchants[m.merchant] and w.status = 'enabled' and w.format = m.format
+              and (w.environment is null or w.environment = m.environment) and w.filters && m.filters
+          )::text from (${messages}) m order by m.place
+        );
+        insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+          select p_merchants[m.merchant], endpoint, greatest(v_previous_ms[m.merchant], v_clock), v_message_seqs[m.place]
+          from (${messages}) m, unnest(v_message_endpoints[m.place]::text[]) endpoint;
+        insert into webhook_messages (merchant_id, ms, seq, environment, format, type, data)
+          select p_merchants[m.merchant], greatest(v_previous_ms[m.merchant], v_clock), v_message_seqs[m.place],
+            m.environment, m.format, m.type, m.data
+          from (${messages}) m where v_message_endpoints[m.place] <> '{}';`
 
 /** The events before those of the batch: of each merchant the last one, in the order of `p_merchants`. */
 const lockStreams = `select array_agg(s.last_ms), array_agg(s.last_seq) into v_previous_ms, v_previous_seq from (
@@ -277,7 +319,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_balances text[], p_lock_millis integer",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_balances text[], p_messages text[], p_lock_millis integer",
         "ms bigint, seq bigint, endpoints text[], previous_ms bigint, previous_seq bigint",
         write
       ),
@@ -288,7 +330,7 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
         rejections
       )
     ],
-    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    write: `select * from ${names[0]}($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     rejections: `select * from ${names[1]}($1, $2, $3, $4, $5)`
   }
 }

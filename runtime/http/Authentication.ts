@@ -4,7 +4,7 @@
  */
 import { Deferred, Effect, Layer, Scope } from "effect"
 import type { Headers, HttpServerRequest } from "effect/http"
-import type { Principal } from "../../schemas/Auth.ts"
+import type { SoleUse, Principal } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { AuditLog } from "../AuditLog.ts"
@@ -184,6 +184,12 @@ export const objectionTo = (
   return objectionToEnvironment(environment, served)
 }
 
+/** A key for one use that is tried on a route of the API. */
+const refuseUse = (use: SoleUse): PublicError =>
+  publicError("CREDENTIAL_NOT_ALLOWED", {
+    message: `This key is for the use ${use} alone: take another key for calls of the API`
+  })
+
 type Request = HttpServerRequest.HttpServerRequest
 
 /**
@@ -204,9 +210,8 @@ export const makeKeyCheck = Effect.gen(function*() {
       if (grant === null) return Effect.fail(publicError("API_KEY_INVALID"))
       const objection = objectionTo(grant, presented, served)
       if (objection !== undefined) return Effect.fail(objection)
-      return grant.admits?.(callerOf(request)) === false
-        ? Effect.fail(publicError("IP_NOT_ALLOWED"))
-        : Effect.succeed(grant)
+      if (grant.admits?.(callerOf(request)) === false) return Effect.fail(publicError("IP_NOT_ALLOWED"))
+      return grant.use === undefined ? Effect.succeed(grant) : Effect.fail(refuseUse(grant.use))
     })
 })
 

@@ -81,6 +81,14 @@ const make = Effect.gen(function*() {
     answerHeaders["ratelimit-policy"] = policies[name]
   }
 
+  /** The same of a limit that is a plugin's own. */
+  const tellOwn = ({ answerHeaders }: RequestFacts, perMinute: number, remaining: number, seconds: number) => {
+    answerHeaders["ratelimit-limit"] = String(perMinute)
+    answerHeaders["ratelimit-remaining"] = String(remaining)
+    answerHeaders["ratelimit-reset"] = String(seconds)
+    answerHeaders["ratelimit-policy"] = `${perMinute};w=${windowSeconds}`
+  }
+
   yield* initializeSeries(limited, [...Object.keys(limitTexts), "in_flight"].map((limit) => ({ limit })))
 
   const refuse = (name: string, seconds: number) =>
@@ -134,7 +142,11 @@ const make = Effect.gen(function*() {
   /** An interruption between entering and leaving cannot happen: both stand inside of `onExitPrimitive`. */
   const underWay = <A, E, R>(
     { credential, kind, merchantId }: Caller,
-    app: Effect.Effect<A, E, R>
+    app: Effect.Effect<A, E, R>,
+    countCall: (
+      facts: RequestFacts,
+      app: Effect.Effect<A, E | PublicError, R>
+    ) => Effect.Effect<A, E | PublicError, R> = (facts, app) => counted(facts, "key", credential, app)
   ): Effect.Effect<A, E | PublicError, R> => {
     let entered = false
     const isLimitedByMerchant = limits.merchant !== Infinity && kind === "key"
@@ -147,7 +159,7 @@ const make = Effect.gen(function*() {
       }
       inFlight.set(credential, running + 1)
       entered = true
-      return counted(facts, "key", credential, isLimitedByMerchant ? countForMerchant(facts, merchantId, app) : app)
+      return countCall(facts, isLimitedByMerchant ? countForMerchant(facts, merchantId, app) : app)
     })
     return Effect.onExitPrimitive(enter, () => entered ? leave(credential) : undefined)
   }
@@ -179,8 +191,21 @@ const make = Effect.gen(function*() {
       return countIn(0, Infinity)
     })
 
+  const credentialWithin: RateLimiter["Service"]["credentialWithin"] = ({ name, perMinute }, caller, app) =>
+    underWay(
+      caller,
+      app,
+      (facts, app) =>
+        Effect.flatMap(windows.take(name, caller.credential, perMinute), (verdict) => {
+          const seconds = secondsOf(verdict)
+          tellOwn(facts, perMinute, verdict.remaining, seconds)
+          return verdict.accepted ? app : refuse(name, seconds)
+        })
+    )
+
   return RateLimiter.of({
-    credential: underWay,
+    credential: (caller, app) => underWay(caller, app),
+    credentialWithin,
     session: (session) => count("session", session),
     endpoint: (endpoint) => count("endpoint", endpoint),
     address,

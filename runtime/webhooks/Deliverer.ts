@@ -35,6 +35,7 @@ import {
   wakeTargets
 } from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
+import { makeFormats } from "./Formats.ts"
 import { isQuick } from "./EndpointQueue.ts"
 import { EndpointQueues, type FinishedDelivery } from "./EndpointQueues.ts"
 import {
@@ -63,6 +64,7 @@ const retrySchedule = { schedule: Schedule.exponential("100 millis"), times: 5 }
 /** `run` starts what a stop waits for. */
 const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
   const transports = makeTransports()
+  const formats = makeFormats()
   const context: DelivererContext = {
     holder: yield* uuidV4,
     clock: yield* Clock.Clock,
@@ -71,7 +73,8 @@ const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
     scope: yield* Effect.scope,
     settings: yield* Settings,
     transports,
-    send: makeSender(yield* Secrets, transports, yield* Traces),
+    formats,
+    send: makeSender(yield* Secrets, transports, formats, yield* Traces),
     queues: new EndpointQueues(),
     schedule: MutableRef.make(initialSchedule),
     wake: yield* Latch.make(),
@@ -284,9 +287,13 @@ const register =
     )
 
 /** What an event may be claimed of: nothing where it has no deliveries. */
-const targetsOf = ({ merchantId, pendingWebhooks, webhookEndpoints }: CommittedEvent): ReadonlyArray<ClaimTarget> => {
-  if (pendingWebhooks === 0) return []
-  return webhookEndpoints?.map((endpointId) => ({ merchantId, endpointId })) ?? [{ merchantId, endpointId: null }]
+const targetsOf = (event: CommittedEvent): ReadonlyArray<ClaimTarget> => {
+  const { merchantId, messageEndpoints = [], pendingWebhooks, webhookEndpoints } = event
+  const ofMessages = messageEndpoints.map((endpointId) => ({ merchantId, endpointId }))
+  if (pendingWebhooks === 0) return ofMessages
+  const ofEvent = webhookEndpoints?.map((endpointId) => ({ merchantId, endpointId })) ??
+    [{ merchantId, endpointId: null }]
+  return [...ofEvent, ...ofMessages]
 }
 
 interface DelivererOptions {
@@ -332,6 +339,7 @@ const make = ({ drainMillis, sends }: DelivererOptions) =>
 
     return Webhooks.of({
       register: register(deliverer, halt),
+      registerFormat: deliverer.formats.register,
       checkUrl: transports.check,
       drain: halt,
       wake: (merchantId) =>

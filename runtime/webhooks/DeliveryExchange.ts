@@ -105,7 +105,7 @@ const deliveryOf = (row: DeliveryRow, endpoint: ClaimedEndpoint, apiVersion: str
     ageMillis: row.age_ms,
     event,
     commerce: row.commerce,
-    body: eventText(event, row.pending_webhooks, apiVersion)
+    body: endpoint.format === null ? eventText(event, row.pending_webhooks, apiVersion) : row.data
   }
 }
 
@@ -156,7 +156,7 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
     const wanted = claim?.endpoints ?? []
     const free = claim?.free ?? noSlots
     const rows = yield* sql<ExchangeRow>`
-      SELECT * FROM webhook_exchange_v1(${results.length > 0},
+      SELECT * FROM webhook_exchange_v2(${results.length > 0},
         ${leases.map(({ merchantId }) => merchantId)}::integer[], ${leases.map(({ endpointId }) => endpointId)}::text[],
         ${leases.map(({ token }) => token)}::bigint[], ${arrayText(leases.map(({ claims }) => claims))}::bigint[],
         ${results.map(placeOf)}::integer[], ${results.map(({ delivery }) => delivery.id)}::uuid[],

@@ -11,12 +11,13 @@ import {
   type Scope
 } from "effect"
 import type { Settings } from "../Settings.ts"
-import { type AttemptOutcome, maximumAttempts, type Outcome } from "./RetryPolicy.ts"
+import { type AttemptOutcome, type Outcome } from "./RetryPolicy.ts"
 import { type ClaimSchedule, type ClaimTarget, type ScheduleEvent, step } from "./ClaimSchedule.ts"
-import { attemptResult, outcomeOfAnswer, outcomeOfFailure, releaseResult } from "./DeliveryResults.ts"
+import { attemptLimitOf, attemptResult, outcomeOfAnswer, outcomeOfFailure, releaseResult } from "./DeliveryResults.ts"
 import type { DeliverySender } from "./DeliverySender.ts"
 import type { EndpointQueues } from "./EndpointQueues.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
+import type { Formats } from "./Formats.ts"
 import type { makeHealthWriter } from "./HealthWriter.ts"
 import type { QueuedResult, ResultBuffer } from "./ResultBuffer.ts"
 import type { Transports } from "./Transports.ts"
@@ -48,6 +49,7 @@ export interface DelivererContext {
   readonly scope: Scope.Scope
   readonly settings: Settings["Service"]
   readonly transports: Transports
+  readonly formats: Formats
   readonly send: DeliverySender
   readonly queues: EndpointQueues
   readonly results: ResultBuffer
@@ -139,7 +141,9 @@ const recordOutcome = (
   finish()
   if (result.status !== "failed") return Effect.void
   const reason = result.error ?? `HTTP ${result.answerStatus}`
-  return Effect.logInfo(`webhook whd_${delivery.id} failed after ${result.attempts}/${maximumAttempts}: ${reason}`)
+  return Effect.logInfo(
+    `webhook whd_${delivery.id} failed after ${result.attempts}/${attemptLimitOf(delivery)}: ${reason}`
+  )
 }
 
 const recordDefect = (

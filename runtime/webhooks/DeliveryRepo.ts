@@ -68,6 +68,10 @@ export interface ClaimedEndpoint {
   /** As many were claimed as might be: others may wait. */
   readonly hasMore: boolean
   readonly url: string
+  /** Name of the `WebhookFormat` of what it is sent; null: events as they are. */
+  readonly format: string | null
+  /** What it does not take at the first attempt is not sent again. */
+  readonly isSingleAttempt: boolean
   readonly sealedSecret: string
   readonly sealedPreviousSecret: string | null
   /** Epoch seconds. */
@@ -83,10 +87,14 @@ export interface ClaimedDelivery {
   readonly attempts: number
   /** Milliseconds since it was queued. */
   readonly ageMillis: number
+  /** What it tells of; of an endpoint with a format the message, whose type and data are in the words of that. */
   readonly event: StoredEvent
   /** Whether the event is of commerce. */
   readonly commerce: boolean
-  /** The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. */
+  /**
+   * The canonical text as frozen at commit, in the version the endpoint is pinned to: the same for every attempt. Of a
+   * message its data.
+   */
   readonly body: string
 }
 
@@ -307,8 +315,11 @@ export const advanceRetries = (
     yield* sql`
       WITH c AS MATERIALIZED (
         SELECT d.id FROM webhook_deliveries d
-        JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
-        WHERE d.merchant_id = ${merchantId} AND d.due_at > now() AND e.environment = 'devnet'
+        WHERE d.merchant_id = ${merchantId} AND d.due_at > now() AND (
+          EXISTS (SELECT FROM events e WHERE e.merchant_id = d.merchant_id AND e.ms = d.event_ms
+            AND e.seq = d.event_seq AND e.environment = 'devnet' OFFSET 0)
+          OR EXISTS (SELECT FROM webhook_messages m WHERE m.merchant_id = d.merchant_id AND m.ms = d.event_ms
+            AND m.seq = d.event_seq AND m.environment = 'devnet' OFFSET 0))
         ORDER BY d.id FOR UPDATE OF d
       )
       UPDATE webhook_deliveries d SET due_at = d.due_at - ${seconds}::integer * interval '1 second'

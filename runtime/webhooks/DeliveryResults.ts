@@ -1,7 +1,14 @@
 /** What is written of a delivery after an attempt, or when it is released without one. Pure. */
 import type { SettingsValue } from "../Settings.ts"
 import type { DeliveryAnswer, TransportFailed } from "../Webhooks.ts"
-import { attemptOutcome, nextAttempt, type Outcome, retryAfterMillis, type RetrySettings } from "./RetryPolicy.ts"
+import {
+  attemptOutcome,
+  maximumAttempts,
+  nextAttempt,
+  type Outcome,
+  retryAfterMillis,
+  type RetrySettings
+} from "./RetryPolicy.ts"
 import type { ClaimedDelivery, DeliveryResult } from "./DeliveryRepo.ts"
 
 /** Characters of a failure's text that are kept. */
@@ -30,6 +37,9 @@ export const outcomeOfFailure = (failure: TransportFailed): Outcome =>
     ? { _tag: "OwnFault", reason: failure.reason }
     : { _tag: "Unanswered", reason: failure.reason, timedOut: failure.timedOut }
 
+/** HTTP requests that a delivery may cost. */
+export const attemptLimitOf = ({ endpoint }: ClaimedDelivery): number => endpoint.isSingleAttempt ? 1 : maximumAttempts
+
 /** What is written of an attempt, and whether its endpoint said that it is gone. `random`: in [0, 1). */
 export const attemptResult = (
   delivery: ClaimedDelivery,
@@ -42,6 +52,7 @@ export const attemptResult = (
 ): { readonly isGone: boolean; readonly result: DeliveryResult } => {
   const next = nextAttempt({
     attempt: delivery.attempts + 1,
+    attemptLimit: attemptLimitOf(delivery),
     outcome,
     settings: retrySettings(settings, delivery.event.environment === "mainnet"),
     random,

@@ -4,9 +4,16 @@ import type { Secrets } from "../Secrets.ts"
 import { recordIn, type TracesShape } from "../telemetry/Traces.ts"
 import type { SpanAttributes } from "../telemetry/Spans.ts"
 import { formatTraceparent } from "../telemetry/TraceContext.ts"
-import { type DeliveryAnswer, TransportFailed } from "../Webhooks.ts"
+import {
+  type DeliveryAnswer,
+  type MessageAttempt,
+  type RenderedMessage,
+  TransportFailed,
+  type WebhookFormat
+} from "../Webhooks.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
-import { deliveryHeaders, type SigningKey, signingKey } from "./Signature.ts"
+import type { Formats } from "./Formats.ts"
+import { deliveryHeaders, type SigningKey, signingKey, userAgent } from "./Signature.ts"
 import type { Transports } from "./Transports.ts"
 
 /** An answer counts within 10 s: receivers that need longer answer first and work then. */
@@ -43,36 +50,71 @@ const outcomeOf = (exit: Exit.Exit<DeliveryAnswer, TransportFailed>): SpanAttrib
 /** The answers by which a delivery succeeded. */
 const isTaken = ({ status }: DeliveryAnswer): boolean => status >= 200 && status < 300
 
+const ourFault = (reason: string) => Effect.fail(new TransportFailed({ reason, isOurFault: true, timedOut: false }))
+
+const deliveryIdOf = ({ id }: ClaimedDelivery): string => `whd_${id}`
+
+/** The headers of an event; `keyOf` opens the secret before the last rotation. */
+const headersOf = (
+  { attempts, body, endpoint, event, id }: ClaimedDelivery,
+  key: SigningKey,
+  millis: number,
+  keyOf: (sealed: string) => SigningKey | undefined
+): Readonly<Record<string, string>> => {
+  const { previousSecretExpiresAt, sealedPreviousSecret } = endpoint
+  const overlap = sealedPreviousSecret !== null && millis / 1000 < (previousSecretExpiresAt ?? 0)
+  return deliveryHeaders({
+    deliveryId: `whd_${id}`,
+    eventId: event.id,
+    attempt: attempts + 1,
+    eventType: event.type,
+    environment: event.environment,
+    millis,
+    body,
+    key,
+    previousKey: overlap ? keyOf(sealedPreviousSecret) ?? null : null
+  })
+}
+
+const messageAttemptOf = (delivery: ClaimedDelivery, key: SigningKey): MessageAttempt => ({
+  deliveryId: deliveryIdOf(delivery),
+  endpointId: delivery.endpoint.endpointId,
+  attempt: delivery.attempts + 1,
+  environment: delivery.event.environment,
+  type: delivery.event.type,
+  data: delivery.body,
+  created: delivery.event.created,
+  key: key.text
+})
+
+const formatted = (format: WebhookFormat | undefined, attempt: MessageAttempt): RenderedMessage | undefined => {
+  if (format === undefined) return undefined
+  const { body, headers } = format.render(attempt)
+  return { body, headers: { "User-Agent": userAgent, ...headers } }
+}
+
 export const makeSender = (
   secrets: Secrets["Service"],
   transports: Transports,
+  formats: Formats,
   traces: TracesShape
 ): DeliverySender => {
   const keyOf = makeSigningKeys(secrets)
+  const rendered = (delivery: ClaimedDelivery, key: SigningKey, millis: number): RenderedMessage | undefined => {
+    const { format } = delivery.endpoint
+    return format === null
+      ? { body: delivery.body, headers: headersOf(delivery, key, millis, keyOf) }
+      : formatted(formats.find(format), messageAttemptOf(delivery, key))
+  }
   return (delivery, millis) => {
     const key = keyOf(delivery.endpoint.sealedSecret)
-    if (key === undefined) {
-      return Effect.fail(
-        new TransportFailed({ reason: "the secret cannot be opened", isOurFault: true, timedOut: false })
-      )
-    }
-    const { attempts, body, event: { environment, id: eventId, requestId, type: eventType } } = delivery
-    const { merchantId, previousSecretExpiresAt, sealedPreviousSecret, url } = delivery.endpoint
-    const overlap = sealedPreviousSecret !== null && millis / 1000 < (previousSecretExpiresAt ?? 0)
-    const deliveryId = `whd_${delivery.id}`
+    if (key === undefined) return ourFault("the secret cannot be opened")
+    const message = rendered(delivery, key, millis)
+    if (message === undefined) return ourFault(`no plugin here has the webhook format "${delivery.endpoint.format}"`)
+    const { attempts, event: { environment, id: eventId, requestId, type: eventType } } = delivery
+    const { merchantId, url } = delivery.endpoint
+    const { headers } = message
     const attempt = attempts + 1
-    const previousKey = overlap ? keyOf(sealedPreviousSecret) ?? null : null
-    const headers = deliveryHeaders({
-      deliveryId,
-      eventId,
-      attempt,
-      eventType,
-      environment,
-      millis,
-      body,
-      key,
-      previousKey
-    })
     const span = traces.beginDelivery({ id: eventId, requestId }, {
       "tillwire.event_id": eventId,
       "tillwire.event_type": eventType,
@@ -81,7 +123,7 @@ export const makeSender = (
       "tillwire.attempt": attempt
     })
     const sent = transports.send({
-      deliveryId,
+      deliveryId: deliveryIdOf(delivery),
       eventId,
       attempt,
       merchantId,
@@ -89,7 +131,7 @@ export const makeSender = (
       url,
       // No part of what is signed. An attempt that is not recorded has none: it would tell receivers not to record.
       headers: span === null ? headers : { ...headers, traceparent: formatTraceparent(span.context) },
-      body,
+      body: message.body,
       timeoutMillis: attemptTimeoutMillis
     })
     return recordIn(span, sent, outcomeOf, (answer) => !isTaken(answer))

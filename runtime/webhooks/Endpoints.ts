@@ -20,6 +20,10 @@ export interface EndpointRow {
   /** One delivery in flight, in the order of the events; the next one waits until it succeeded or was given up. */
   readonly ordered: boolean
   readonly apiVersion: string
+  /** Name of the `WebhookFormat` of what it is sent; null: events as they are. */
+  readonly format: string | null
+  /** What it does not take at the first attempt is not sent again. */
+  readonly isSingleAttempt: boolean
   readonly description: string | null
   /** Sealed by `Secrets.seal("webhook", …)`. */
   readonly sealedSecret: string
@@ -44,6 +48,8 @@ export const endpointWrite = (row: EndpointRow): Write => ({
     filters: row.filters,
     ordered: row.ordered,
     api_version: row.apiVersion,
+    format: row.format,
+    is_single_attempt: row.isSingleAttempt,
     description: row.description,
     sealed_secret: row.sealedSecret,
     sealed_previous_secret: row.sealedPreviousSecret,
@@ -64,6 +70,7 @@ export const findEndpoint = (
     const [found] = yield* sql<EndpointRow>`
       SELECT id, merchant_id AS "merchantId", version::float8 AS version, environment,
         commerce_only AS "commerceOnly", url, status, filters, api_version AS "apiVersion", description,
+        format, is_single_attempt AS "isSingleAttempt",
         sealed_secret AS "sealedSecret", sealed_previous_secret AS "sealedPreviousSecret",
         previous_secret_expires_at::float8 AS "previousSecretExpiresAt",
         ordered, disabled_reason AS "disabledReason",

@@ -77,8 +77,10 @@ export interface RetrySettings {
  *   settings: { baseMillis: 60_000, factor: 8 } })
  * // => { _tag: "Retrying", attempts: 2, afterMillis: 480_000 }
  */
-export const nextAttempt = ({ ageMillis, attempt, outcome, random, settings }: {
+export const nextAttempt = ({ ageMillis, attempt, attemptLimit = maximumAttempts, outcome, random, settings }: {
   readonly attempt: number
+  /** Absent: {@link maximumAttempts}. */
+  readonly attemptLimit?: number
   readonly outcome: Outcome
   readonly settings: RetrySettings
   readonly random: number
@@ -92,7 +94,7 @@ export const nextAttempt = ({ ageMillis, attempt, outcome, random, settings }: {
   }
   if (outcome._tag === "Answered" && isSuccess(outcome.status)) return { _tag: "Succeeded", attempts: attempt }
   if (outcome._tag === "Answered" && outcome.status === 410) return { _tag: "Failed", attempts: attempt, gone: true }
-  if (attempt >= maximumAttempts) return { _tag: "Failed", attempts: attempt, gone: false }
+  if (attempt >= attemptLimit) return { _tag: "Failed", attempts: attempt, gone: false }
   const backoffMillis = withJitter(settings.baseMillis * settings.factor ** (attempt - 1), random)
   const requestedMillis = outcome._tag === "Answered" ? outcome.retryAfterMillis ?? 0 : 0
   return {

@@ -40,6 +40,9 @@ export const serviceSignature = ({ text }: SigningKey, millis: number, body: str
 export const standardSignature = ({ decoded }: SigningKey, eventId: string, seconds: number, body: string): string =>
   `v1,${createHmac("sha256", decoded).update(`${eventId}.${seconds}.${body}`).digest("base64")}`
 
+/** How receivers tell this service from others. */
+export const userAgent = "Service-Webhooks/1"
+
 /** One attempt, as its headers tell it. */
 export interface Attempt {
   readonly deliveryId: string
@@ -64,7 +67,7 @@ export const deliveryHeaders = (attempt: Attempt): Readonly<Record<string, strin
   const standard = standardSignature(key, eventId, seconds, body)
   return {
     "Content-Type": "application/json",
-    "User-Agent": "Service-Webhooks/1",
+    "User-Agent": userAgent,
     "X-Service-Event": attempt.eventType,
     "X-Service-Event-ID": eventId,
     "X-Service-Timestamp": String(millis),

@@ -37,7 +37,7 @@ const rest = [
 
 /** The claim that follows a commit for the one endpoint that is free. */
 const claim =
-  `select * from webhook_claim_v1('bench', array[$1::int], array[$2::text], array[0], '{}', array[false], '{}', 64, 256, 16, 64, 4,
+  `select * from webhook_claim_v2('bench', array[$1::int], array[$2::text], array[0], '{}', array[false], '{}', 64, 256, 16, 64, 4,
   interval '30 seconds')`
 
 /** The look for what nobody was woken for: a page. */

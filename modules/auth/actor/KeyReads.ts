@@ -64,6 +64,8 @@ export const verifyKey = Effect.fnUntraced(function*(context: KeyContext, text: 
     role: maker.role,
     permissions: key.permissions,
     person: maker.person,
+    keyName: key.name,
+    ...(key.use === null ? {} : { use: key.use }),
     ...(key.roleLimits.length === 0 ? {} : { roleLimits: key.roleLimits }),
     ...(key.expiresAt === null ? {} : { endsAtMillis: key.expiresAt * 1000 }),
     ...(key.ipAllowlist.length === 0 ? {} : { admits: makeAddressCheck(key.ipAllowlist) })

@@ -8,6 +8,7 @@ const visible = (key: KeyState | null) =>
   key === null ? {} : {
     name: key.name,
     scope: key.scope,
+    ...(key.use === null ? {} : { use: key.use }),
     status: key.status,
     expires_at: key.expiresAt,
     ip_allowlist: [...key.ipAllowlist],

@@ -66,7 +66,7 @@ export const changeInvoice = <E, R>(
       const first = decide(current, changePlan.commands, now)
       if (first === "not_cancelable") return yield* notCancelable(current.invoice)
       const applicableHooks = isIdle(current, first) && changePlan.facts === undefined ? [] : hooks.current()
-      const { afterCommit, balances, decision, events, facts, writes } = yield* runHooks(
+      const { afterCommit, balances, decision, events, facts, messages, writes } = yield* runHooks(
         applicableHooks,
         current,
         changePlan.commands,
@@ -85,6 +85,7 @@ export const changeInvoice = <E, R>(
         cause,
         writes: [...decisionWrites(decision), ...changePlan.writes ?? [], ...writes],
         events: [...decision.events, ...changePlan.events ?? [], ...events],
+        messages,
         balances,
         reply
       })

@@ -1,6 +1,6 @@
 /** A new invoice before its commit, and the commit itself. */
 import { Effect } from "effect"
-import type { Commit, CommitCause, ReplyWrite, Write } from "../../../runtime/Commit.ts"
+import type { Commit, CommitCause, ReplyWrite, WebhookMessage, Write } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { uuidV7Ahead } from "../../../runtime/Uuid.ts"
 import type { InvoiceId } from "../../../schemas/Ids.ts"
@@ -12,7 +12,7 @@ import type { InvoiceSettings } from "../../../schemas/MerchantSettings.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import type { Metadata } from "../../../schemas/Invoice.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import type { Environment, Network } from "../../../schemas/Network.ts"
+import type { ConfirmationPolicy, Environment, Network } from "../../../schemas/Network.ts"
 
 /** What a new invoice is made of; everything is validated by then. */
 export interface NewInvoice {
@@ -32,6 +32,10 @@ export interface NewInvoice {
   readonly tolerance?: number
   /** What it stands for, of another module; absent: nothing. */
   readonly orderId?: string
+  /** Where its payor returns to, where that names the invoice: in place of `details.returnUrl`. */
+  readonly returnUrlOf?: (id: InvoiceId) => string
+  /** How deep its payments must be; absent: as the merchant's settings say. */
+  readonly confirmations?: ConfirmationPolicy
 }
 
 /** A new invoice and what its commit holds: nothing of it is written yet. */
@@ -48,6 +52,8 @@ export interface ExtraWrites {
   readonly writes: ReadonlyArray<Write>
   /** Published before `invoice.created`. */
   readonly events: ReadonlyArray<EventDraft>
+  /** What endpoints of a format are sent with it. Absent: nothing. */
+  readonly messages?: ReadonlyArray<WebhookMessage>
 }
 
 export const noExtraWrites: ExtraWrites = { writes: [], events: [] }
@@ -62,7 +68,8 @@ const newInvoice = (
   const expiresAt = Math.floor((nowMillis + (input.expiresInMillis ?? settings.invoice_default_expires_in)) / 1000)
   const policy = {
     ...policyOf(settings, input),
-    ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance })
+    ...(input.tolerance === undefined ? {} : { tolerance: input.tolerance }),
+    ...(input.confirmations === undefined ? {} : { confirmations: input.confirmations })
   }
   return {
     id,
@@ -83,7 +90,7 @@ const newInvoice = (
     lastPaymentAt: null,
     metadata: input.metadata,
     policy,
-    details: input.details,
+    details: input.returnUrlOf === undefined ? input.details : { ...input.details, returnUrl: input.returnUrlOf(id) },
     acceptedShortfall: usdMillis(0n),
     graceEnded: false,
     dueAt: expiresAt
@@ -122,6 +129,7 @@ export const commitDraft = (
       cause,
       writes: [...writes, ...extra.writes],
       events: [...extra.events, ...events],
+      ...(extra.messages === undefined ? {} : { messages: extra.messages }),
       reply
     }),
     count(null, invoice)

@@ -1,6 +1,6 @@
 /** Hooks: what other modules keep of an invoice changes in the invoice's own commit. */
 import { Context, Effect, Layer, type Scope } from "effect"
-import type { BalanceDelta, Write } from "../../../runtime/Commit.ts"
+import type { BalanceDelta, WebhookMessage, Write } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
 import { type Aggregate, type Command, decide, type Decision, type InvoiceState } from "../machine.ts"
@@ -32,6 +32,8 @@ export interface HookResult {
   readonly balances?: ReadonlyArray<BalanceDelta>
   /** Published after the invoice's own. */
   readonly events?: ReadonlyArray<EventDraft>
+  /** What endpoints of a format are sent with it; for a change that publishes no event, nothing. */
+  readonly messages?: ReadonlyArray<WebhookMessage>
   /** For the hooks after it, and for the caller of the change. */
   readonly facts?: ReadonlyArray<InvoiceFact>
   /** Run once the commit is there; a process that ends before it leaves it out, so it is no more than a hint. */
@@ -135,6 +137,7 @@ interface HookedDecision {
   readonly writes: ReadonlyArray<Write>
   readonly balances: ReadonlyArray<BalanceDelta>
   readonly events: ReadonlyArray<EventDraft>
+  readonly messages: ReadonlyArray<WebhookMessage>
   readonly facts: ReadonlyArray<InvoiceFact>
   readonly afterCommit: ReadonlyArray<Effect.Effect<void>>
 }
@@ -150,7 +153,15 @@ export const runHooks = Effect.fnUntraced(function*(
 ): Effect.fn.Return<HookedDecision, PublicError> {
   const now = Math.floor(nowMillis / 1_000)
   let all = commands
-  let combined: HookedDecision = { decision: first, writes: [], balances: [], events: [], facts, afterCommit: [] }
+  let combined: HookedDecision = {
+    decision: first,
+    writes: [],
+    balances: [],
+    events: [],
+    messages: [],
+    facts,
+    afterCommit: []
+  }
   for (const { run } of hooks) {
     const result = yield* run({ before, decision: combined.decision, facts: combined.facts, now, nowMillis })
     all = [...all, ...result.commands ?? []]
@@ -161,6 +172,7 @@ export const runHooks = Effect.fnUntraced(function*(
       writes: [...combined.writes, ...result.writes ?? []],
       balances: [...combined.balances, ...result.balances ?? []],
       events: [...combined.events, ...result.events ?? []],
+      messages: [...combined.messages, ...result.messages ?? []],
       facts: [...combined.facts, ...result.facts ?? []],
       afterCommit: result.afterCommit === undefined
         ? combined.afterCommit

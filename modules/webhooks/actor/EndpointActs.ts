@@ -3,9 +3,11 @@ import { hash } from "node:crypto"
 import type { AuditAct } from "../../../runtime/AuditLog.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import type { ManagedEndpoint } from "../repo.ts"
-import { originOf } from "../rules.ts"
 
 export type EndpointVerb = "create" | "update" | "delete" | "rotate_secret"
+
+/** Scheme, host and port of an endpoint's URL: its path and its query may hold a secret. */
+export const originOf = (url: string): string => /^[^:]+:\/\/[^/?#]*/.exec(url)?.[0] ?? ""
 
 /** Path and query of the address may hold a secret: of the whole of it there is the hash only. */
 const visible = (endpoint: ManagedEndpoint): AuditAct["after"] => ({
@@ -15,7 +17,8 @@ const visible = (endpoint: ManagedEndpoint): AuditAct["after"] => ({
   enabled_events: [...endpoint.filters],
   status: endpoint.status,
   ordered: endpoint.ordered,
-  api_version: endpoint.apiVersion
+  api_version: endpoint.apiVersion,
+  ...(endpoint.format === null ? {} : { format: endpoint.format })
 })
 
 const secretUntil = ({ previousSecretExpiresAt }: ManagedEndpoint): AuditAct["after"] => ({

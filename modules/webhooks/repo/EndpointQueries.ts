@@ -32,23 +32,27 @@ export type EndpointScope = Pick<EndpointRow, "commerceOnly" | "environment" | "
  */
 export const maximumDeleted = 100
 
-/** Newest first; with an id, that one at most. Deleted ones are not among them. `more`: columns that are run with it. */
+/**
+ * Newest first; with an id, that one at most. Deleted ones are not among them. `more`: columns that are run with it.
+ * `format`: those of a format of their own, which other modules manage; null: those of events.
+ */
 export const readEndpoints = (
   sql: SqlClient.SqlClient,
   merchantId: number,
   id: string | null,
-  more = sql``
+  more = sql``,
+  format: string | null = null
 ): Effect.Effect<ReadonlyArray<ManagedEndpoint>> =>
   sql<ManagedEndpoint>`
     SELECT w.id, w.merchant_id AS "merchantId", w.version::float8 AS version, w.environment,
       w.commerce_only AS "commerceOnly", w.url, w.status, w.filters, w.ordered, w.api_version AS "apiVersion",
-      w.description, w.sealed_secret AS "sealedSecret", w.sealed_previous_secret AS "sealedPreviousSecret",
+      w.format, w.is_single_attempt AS "isSingleAttempt", w.description, w.sealed_secret AS "sealedSecret", w.sealed_previous_secret AS "sealedPreviousSecret",
       w.previous_secret_expires_at::float8 AS "previousSecretExpiresAt", w.disabled_reason AS "disabledReason",
       w.created_at::float8 AS "createdAt", w.updated_at::float8 AS "updatedAt",
       coalesce(l.consecutive_failures, 0) AS "consecutiveFailures"${more}
     FROM webhook_endpoints w
     LEFT JOIN webhook_lanes l ON l.merchant_id = w.merchant_id AND l.endpoint_id = w.id
-    WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' ${
+    WHERE w.merchant_id = ${merchantId} AND w.status <> 'deleted' AND w.format IS NOT DISTINCT FROM ${format}::text ${
     id === null ? sql.literal("") : sql`AND w.id = ${id}`
   }
     ORDER BY w.created_at DESC, w.id DESC`.pipe(Effect.orDie)
@@ -63,6 +67,9 @@ export const endpointQueries = (sql: SqlClient.SqlClient) => ({
   /** Undefined for one that is not there, and for a deleted one. */
   endpoint: (merchantId: number, id: string): Effect.Effect<ManagedEndpoint | undefined> =>
     Effect.map(readEndpoints(sql, merchantId, id), ([found]) => found),
+  /** Those of a format, newest first; with an id, that one at most. */
+  endpointsOf: (format: string, merchantId: number, id: string | null = null) =>
+    readEndpoints(sql, merchantId, id, sql``, format),
   /** Newest first. */
   endpoints: (merchantId: number) => readEndpoints(sql, merchantId, null),
   /** Forgets how attempts to an endpoint went: its breaker is closed, and nothing counts towards disabling it. */

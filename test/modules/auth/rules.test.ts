@@ -104,6 +104,7 @@ describe("API keys", () => {
       apiVersion: "2026-01-01",
       replacedBy: null,
       creatorKey: null,
+      use: null,
       makerPerson: null,
       permissions: ["read", "write", "refund"],
       roleLimits: [],

@@ -64,6 +64,7 @@ export const wokenMerchants: Array<number> = []
 /** Sends nothing. */
 const still = Layer.succeed(Webhooks, {
   register: () => Effect.void,
+  registerFormat: () => Effect.void,
   checkUrl: (url, { environment }) =>
     url.startsWith("https://") && (url !== devnetUrl || environment === "devnet")
       ? Effect.void

@@ -66,6 +66,8 @@ export const endpoint = (url: string, more: Partial<EndpointRow> = {}) =>
       status: "enabled",
       filters: ["*"],
       apiVersion: newestVersion,
+      format: null,
+      isSingleAttempt: false,
       description: null,
       sealedSecret: (yield* Secrets).seal("webhook", secret),
       sealedPreviousSecret: null,

@@ -1,0 +1,57 @@
+/** What browsers open: the link to pay, the script that plugins load, and what the wizard of a plugin shows. */
+import { Effect } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { RateLimiter } from "../../../runtime/Http.ts"
+import { queryOf } from "../../../runtime/http/Query.ts"
+import { publicError } from "../../../schemas/Errors.ts"
+import { makeSession } from "../../invoices/plugin.ts"
+import { prefixes } from "../rules.ts"
+import { ShopInvoices } from "../service.ts"
+import { accountPage, authorizePage, modalScript, plainPageHeaders } from "../pages.ts"
+import { answerFailure, jsonReply } from "./Refusals.ts"
+
+const html = (text: string) =>
+  HttpServerResponse.text(text, { contentType: "text/html; charset=utf-8", headers: plainPageHeaders })
+
+/** Mounts the pages below `path`; a shop's server URL may be longer, so they are there too. */
+export const browserRoutes = (path: string) =>
+  HttpRouter.use(Effect.fnUntraced(function*(router) {
+    const invoices = yield* ShopInvoices
+    const rateLimiter = yield* RateLimiter
+    const sessionOf = yield* makeSession
+
+    const counted = <A, E, R>(act: Effect.Effect<A, E, R>) =>
+      Effect.gen(function*() {
+        yield* rateLimiter.address(yield* HttpServerRequest.HttpServerRequest, "page")
+        return yield* act
+      })
+
+    /** To the payment page, by a session of this moment: the link itself has none, so that it may be mailed. */
+    const pay = Effect.fnUntraced(function*(id: string) {
+      const found = yield* invoices.find(id.toLowerCase())
+      if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
+      return HttpServerResponse.empty({
+        status: 303,
+        headers: { location: sessionOf(found.current.invoice).url, "referrer-policy": "no-referrer" }
+      })
+    })
+
+    const paramOf = (name: string) =>
+      Effect.map(HttpRouter.RouteContext, ({ params }) => (params as Record<string, string | undefined>)[name] ?? "")
+    const urlQuery = Effect.map(HttpServerRequest.HttpServerRequest, ({ url }) => queryOf(url))
+
+    for (const prefix of Object.values(prefixes)) {
+      const base = `${path}${prefix}`
+      const add = <E, R>(own: string, act: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+        router.add("GET", `${base}${own}` as `/${string}`, Effect.catchCause(counted(act), answerFailure))
+      yield* add("/i/:id", Effect.flatMap(paramOf("id"), pay))
+      yield* add("/invoice", Effect.flatMap(urlQuery, (query) => pay(query.get("id") ?? "")))
+      yield* add("/invoices/:id", Effect.succeed(html(accountPage)))
+      yield* add("/api-keys/authorize", Effect.succeed(html(authorizePage)))
+      yield* add(
+        "/modal/btcpay.js",
+        Effect.succeed(HttpServerResponse.text(modalScript(base), { contentType: "text/javascript; charset=utf-8" }))
+      )
+      yield* add("/api/v1/health", Effect.succeed(jsonReply({ synchronized: true })))
+    }
+  }))

@@ -1,0 +1,39 @@
+/** The plain pages of shops, and the script by which a plugin of a shop opens the payment page. Pure. */
+export const plainPageHeaders: Readonly<Record<string, string>> = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  "referrer-policy": "no-referrer"
+}
+
+const page = (title: string, content: string): string =>
+  `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">`
+  + `<title>${title}</title></head><body><main><h1>${title}</h1>${content}</main></body></html>`
+
+/** Links of a shop's administration lead here: the invoice itself is for who signs in. */
+export const accountPage = page(
+  "See your Tillwire account",
+  "<p>This invoice is in your Tillwire account. Sign in to the dashboard there and search for its number.</p>"
+)
+
+/** What a plugin's wizard opens: it says how to enter the key by hand. */
+export const authorizePage = page(
+  "Connect your shop",
+  "<p>Enter the connection by hand; it takes two minutes.</p><ol>"
+    + "<li>Sign in to your Tillwire dashboard and make an API key: scope <b>merchant</b>, use <b>btcpay</b>.</li>"
+    + "<li>In WooCommerce choose <b>Show all connection settings</b>; in PrestaShop open the settings of the module.</li>"
+    + "<li>Enter the server URL as it stands in this page's address, up to <b>/api-keys</b>, and the key. If the form takes "
+    + "letters and digits only, leave the two underscores of the key out.</li>"
+    + "<li>As Store ID enter the number of your merchant and the environment, such as <b>123-mainnet</b>.</li></ol>"
+    + "<p>The guide is at /docs/guides/btcpay.</p>"
+)
+
+/**
+ * The script that plugins load where the payment page is to open over the shop. It has the names that they call, and
+ * sends the whole window to the payment page: its return link brings the buyer back.
+ */
+export const modalScript = (base: string): string =>
+  `(function(){"use strict";var s=document.currentScript;var p=s&&s.src?s.src.replace(/\\/modal\\/btcpay\\.js.*$/,""):${
+    JSON.stringify(base)
+  };function none(){}function open(id){window.top.location.href=p+"/i/"+encodeURIComponent(id)}`
+  + `window.btcpay={setApiUrlPrefix:function(u){p=String(u).replace(/\\/+$/,"")},showInvoice:open,appendInvoiceFrame:none,`
+  + `appendAndShowInvoiceFrame:open,showFrame:none,hideFrame:none,onModalWillEnter:none,onModalWillLeave:none,`
+  + `onModalReceiveMessage:none}})();`

@@ -1,0 +1,60 @@
+/** Shops that were built for BTCPay Server: its Greenfield API, as far as plugins of shops call it. */
+import { Effect, Layer, Schema } from "effect"
+import * as Plugin from "../../runtime/Plugin.ts"
+import { Webhooks } from "../../runtime/Webhooks.ts"
+import { Merchants, PayorSessions } from "../auth/plugin.ts"
+import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import { PaymentQuotes } from "../quotes/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { TokenPolicies } from "../tokens/plugin.ts"
+import { FormatEndpoints } from "../webhooks/plugin.ts"
+import { browserRoutes } from "./handlers/Browser.ts"
+import { shopRoutes } from "./handlers/Calls.ts"
+import { migrations, tables } from "./migrations.ts"
+import { webhookFormat } from "./rules/Webhooks.ts"
+import { ShopInvoices } from "./service.ts"
+import { Currencies } from "./service/Currencies.ts"
+import { FiatRates } from "./service/FiatRates.ts"
+import { ShopRefunds } from "./service/Refunds.ts"
+
+export { type FiatRate, FiatRates, type FiatSource } from "./service/FiatRates.ts"
+
+const Options = Schema.Struct({
+  /** Where shops find the API: their server URL is `http.publicUrl` with it. Default `/btcpay`. */
+  path: Schema.optionalKey(Schema.String.check(
+    Schema.isPattern(/^(\/[a-z0-9-]{1,32}){1,3}$/, { message: "Expected a path such as /btcpay, in lower case" })
+  )),
+  /** Calls of one key in a minute; an order of PrestaShop makes about 25. Default 600. */
+  callsPerMinute: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })))
+})
+
+const defaultPath = "/btcpay"
+
+/** An order of PrestaShop makes about 25 calls, one of WooCommerce 5: 24 orders of the first in a minute. */
+const defaultCallsPerMinute = 600
+
+export const plugin = Plugin.make({
+  name: "btcpay",
+  slot: "modules",
+  needs: {
+    auth: [Merchants, PayorSessions],
+    invoices: [Invoices, InvoiceHooks],
+    quotes: PaymentQuotes,
+    settings: MerchantSettings,
+    tokens: TokenPolicies,
+    webhooks: FormatEndpoints,
+    checkout: []
+  },
+  options: Options,
+  migrations,
+  tables,
+  layer: ({ callsPerMinute = defaultCallsPerMinute, path = defaultPath }) =>
+    Layer.mergeAll(
+      shopRoutes(path, callsPerMinute),
+      browserRoutes(path),
+      Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) => webhooks.registerFormat(webhookFormat)))
+    ).pipe(
+      Layer.provide(Layer.mergeAll(ShopInvoices.layer, Currencies.layer, ShopRefunds.layer)),
+      Layer.provideMerge(FiatRates.layer)
+    )
+})

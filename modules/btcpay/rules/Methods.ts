@@ -1,0 +1,34 @@
+/** Payment methods as shops name them: `USDC-BASE` for a token of a network. Pure. */
+import type { Token } from "../../../schemas/Token.ts"
+
+const clean = (text: string): string => text.toUpperCase().replaceAll(/[^A-Z0-9]/gu, "")
+
+/** The id of a token of no catalogue, or whose symbol has no letter or digit. */
+export const methodIdOf = (symbol: string | null, network: string): string =>
+  `${clean(symbol ?? "") || "TOKEN"}-${clean(network)}`
+
+/** Plugins take what ends so for Lightning, which no token is. */
+const looksLikeLightning = (id: string): boolean => id.endsWith("-LN")
+
+/**
+ * The id of each token. Of two with one id the later one of the catalogue gets its number, so that no id ever changes.
+ *
+ * @example
+ * methodIds([{ id: 7, symbol: "USDC.e", network: "arbitrum" }]).get(7) // => "USDCE-ARBITRUM"
+ */
+export const methodIds = (
+  tokens: ReadonlyArray<Pick<Token, "id" | "network" | "symbol">>
+): ReadonlyMap<number, string> => {
+  const ids = new Map<number, string>()
+  const taken = new Set<string>()
+  for (const { id, network, symbol } of tokens.toSorted((a, b) => a.id - b.id)) {
+    const plain = methodIdOf(symbol, network)
+    const own = taken.has(plain) || looksLikeLightning(plain) ? `${plain}-${id}` : plain
+    taken.add(own)
+    ids.set(id, own)
+  }
+  return ids
+}
+
+/** The one spelling of an id: WooCommerce makes names of PHP classes of them, and sends `_` for `-`. */
+export const readMethodId = (text: string): string => text.toUpperCase().replaceAll("_", "-")

@@ -1,0 +1,282 @@
+/** Bodies of shops, read as BTCPay Server reads them: all that is wrong with one is told at once. Pure. */
+import { type Metadata, metadataLimits } from "../../../schemas/Invoice.ts"
+import type { UsdMillis } from "../../../schemas/Money.ts"
+import type { ConfirmationPolicy, Environment } from "../../../schemas/Network.ts"
+import { isEmailAddress, isHttpsPage, isLocalHttpPage } from "./Addresses.ts"
+import { readDecimal, type ShopCurrency, usdOf } from "./Amounts.ts"
+import { readMethodId } from "./Methods.ts"
+
+/** What is wrong with one field. */
+export interface FieldError {
+  readonly path: string
+  readonly message: string
+}
+
+export type Fields = Readonly<Record<string, unknown>>
+
+/** An object of a body; what is none has no fields. */
+export const fieldsOf = (value: unknown): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? value as Fields : {}
+
+const textOf = (value: unknown): string | null =>
+  typeof value === "string" ? value : typeof value === "number" ? String(value) : null
+
+/** Characters of a description, at most; a longer one is cut. */
+const maximumDescription = 255
+
+/** Characters of an order number that are kept to find its invoice by. */
+const maximumOrderId = 255
+
+/** Minutes that an invoice may live: thirty days. */
+export const maximumExpirationMinutes = 43_200
+
+/** How deep payments are to be, by the words of BTCPay Server. */
+const confirmationsBySpeed: Readonly<Record<string, ConfirmationPolicy>> = {
+  HighSpeed: "fast",
+  MediumSpeed: "standard",
+  LowMediumSpeed: "standard",
+  LowSpeed: "final"
+}
+
+const speeds: Readonly<Record<ConfirmationPolicy, string>> = {
+  fast: "HighSpeed",
+  standard: "MediumSpeed",
+  final: "LowSpeed"
+}
+
+/** The word of BTCPay Server for a merchant's policy. */
+export const speedOf = (policy: ConfirmationPolicy): string => speeds[policy]
+
+/** The order of an invoice, as its metadata names it; null: none. */
+export const orderIdOf = (metadata: Metadata): string | null => {
+  const text = textOf(metadata["orderId"])
+  return text === null || text === "" ? null : text.slice(0, maximumOrderId)
+}
+
+/** What of a new invoice's checkout is kept to be told again. */
+export interface ShopCheckout {
+  readonly speedPolicy: string | null
+  readonly paymentMethods: ReadonlyArray<string>
+  readonly redirectURL: string | null
+  readonly redirectAutomatically: boolean
+  readonly defaultLanguage: string | null
+}
+
+/** A new invoice of a shop. */
+export interface ShopRequest {
+  /** As it was asked for, in its currency. */
+  readonly amount: string
+  readonly usd: UsdMillis
+  readonly currency: ShopCurrency
+  readonly metadata: Metadata
+  readonly description: string | null
+  readonly email: string | null
+  readonly confirmations: ConfirmationPolicy | null
+  readonly expiresInMillis: number | null
+  readonly toleranceBasisPoints: number | null
+  readonly checkout: ShopCheckout
+}
+
+/** What reading takes beside the body. */
+export interface ReadingContext {
+  readonly environment: Environment
+  /** Ids of the store's payment methods. */
+  readonly methods: ReadonlySet<string>
+  /** The rate of the currency that the body names, or why there is none. */
+  readonly currency: ShopCurrency | FieldError
+}
+
+const isFieldError = (value: ShopCurrency | FieldError): value is FieldError => "message" in value
+
+/** The currency of a body: dollars where it names none. */
+export const currencyIn = (body: Fields): string => (textOf(body["currency"]) ?? "").trim().toUpperCase() || "USD"
+
+const amountMessage = "Must be between 0.01 and 1000000 USD."
+
+interface ReadAmount {
+  readonly amount: string
+  /** Null: the currency is refused. */
+  readonly usd: UsdMillis | null
+}
+
+const readAmount = (body: Fields, currency: ShopCurrency | FieldError): ReadAmount | FieldError => {
+  if (body["amount"] == null) {
+    return { path: "amount", message: "Top-up invoices are not supported: send an amount." }
+  }
+  const amount = readDecimal(body["amount"])
+  if (amount === undefined) return { path: "amount", message: amountMessage }
+  if (isFieldError(currency)) return { amount, usd: null }
+  const usd = usdOf(amount, currency)
+  return usd === null ? { path: "amount", message: amountMessage } : { amount, usd }
+}
+
+/** Why metadata is refused; undefined: it is not. */
+export const metadataFault = (metadata: unknown): FieldError | undefined => {
+  const refuse = (message: string): FieldError => ({ path: "metadata", message })
+  if (metadata == null) return undefined
+  if (typeof metadata !== "object" || Array.isArray(metadata)) return refuse("Must be an object.")
+  const keys = Object.keys(metadata)
+  if (keys.length > metadataLimits.keys) return refuse(`May have at most ${metadataLimits.keys} fields.`)
+  if (keys.some((key) => key.length > metadataLimits.keyLength)) {
+    return refuse(`The name of a field may have at most ${metadataLimits.keyLength} characters.`)
+  }
+  return Buffer.byteLength(JSON.stringify(metadata)) > metadataLimits.bytes
+    ? refuse(`May have at most ${metadataLimits.bytes} bytes as JSON.`)
+    : undefined
+}
+
+const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
+  const named = Array.isArray(value) ? value : []
+  const errors = named.flatMap((each, index): ReadonlyArray<FieldError> => {
+    const id = readMethodId(textOf(each) ?? "")
+    return methods.has(id)
+      ? []
+      : [{
+        path: `checkout.paymentMethods[${index}]`,
+        message: `Unknown payment method: ${String(each).slice(0, 64)}.`
+      }]
+  })
+  return { errors, ids: named.map((each) => readMethodId(textOf(each) ?? "")) }
+}
+
+const numberIn = (value: unknown): number | null => {
+  if (value == null) return null
+  const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN
+  return Number.isFinite(number) ? number : Number.NaN
+}
+
+/** What a redirect URL may say in place of the invoice's own words. */
+export const filledRedirect = (url: string, invoiceId: string, orderId: string | null): string =>
+  url.replaceAll("{InvoiceId}", invoiceId).replaceAll("{OrderId}", encodeURIComponent(orderId ?? ""))
+
+const redirectFault = (redirect: string, environment: Environment): FieldError | undefined => {
+  const url = filledRedirect(redirect, "0", "0")
+  if (isHttpsPage(url) || (environment === "devnet" && isLocalHttpPage(url))) return undefined
+  return {
+    path: "checkout.redirectURL",
+    message: environment === "mainnet"
+      ? "Must be an https URL."
+      : "Must be an https URL, or an http URL of this machine such as http://localhost/shop."
+  }
+}
+
+const redirectIn = (checkout: Fields): string | null => {
+  const url = textOf(checkout["redirectURL"])
+  return url === null || url.trim() === "" ? null : url.trim()
+}
+
+/** Reads a new invoice, or all that is wrong with it. */
+export const readInvoiceRequest = (
+  body: Fields,
+  { currency, environment, methods }: ReadingContext
+): ShopRequest | ReadonlyArray<FieldError> => {
+  const checkout = fieldsOf(body["checkout"])
+  const errors: Array<FieldError> = []
+  const amount = readAmount(body, currency)
+  if ("message" in amount) errors.push(amount)
+  if (isFieldError(currency)) errors.push(currency)
+  const metadataError = metadataFault(body["metadata"])
+  if (metadataError !== undefined) errors.push(metadataError)
+  const speed = textOf(checkout["speedPolicy"])
+  if (speed !== null && confirmationsBySpeed[speed] === undefined) {
+    errors.push({
+      path: "checkout.speedPolicy",
+      message: `Must be one of ${Object.keys(confirmationsBySpeed).join(", ")}.`
+    })
+  }
+  const chosen = readMethods(checkout["paymentMethods"], methods)
+  errors.push(...chosen.errors)
+  const minutes = numberIn(checkout["expirationMinutes"])
+  if (minutes !== null && !(Number.isInteger(minutes) && minutes >= 1 && minutes <= maximumExpirationMinutes)) {
+    errors.push({
+      path: "checkout.expirationMinutes",
+      message: `Must be a whole number of minutes between 1 and ${maximumExpirationMinutes}.`
+    })
+  }
+  const tolerance = numberIn(checkout["paymentTolerance"])
+  if (tolerance !== null && !(tolerance >= 0 && tolerance <= 100)) {
+    errors.push({ path: "checkout.paymentTolerance", message: "Must be a percentage between 0 and 100." })
+  }
+  const redirect = redirectIn(checkout)
+  const redirectError = redirect === null ? undefined : redirectFault(redirect, environment)
+  if (redirectError !== undefined) errors.push(redirectError)
+  if (errors.length > 0 || "message" in amount || amount.usd === null || isFieldError(currency)) return errors
+  const metadata = (body["metadata"] ?? {}) as Metadata
+  const orderId = orderIdOf(metadata)
+  const itemDescription = textOf(metadata["itemDesc"])
+  const description = itemDescription !== null && itemDescription !== ""
+    ? itemDescription
+    : orderId === null
+    ? null
+    : `Order ${orderId}`
+  const email = textOf(metadata["buyerEmail"])
+  return {
+    amount: amount.amount,
+    usd: amount.usd,
+    currency,
+    metadata,
+    description: description?.slice(0, maximumDescription) ?? null,
+    email: email !== null && isEmailAddress(email) ? email : null,
+    confirmations: speed === null ? null : confirmationsBySpeed[speed]!,
+    expiresInMillis: minutes === null ? null : minutes * 60_000,
+    toleranceBasisPoints: tolerance === null ? null : Math.round(tolerance * 100),
+    checkout: {
+      speedPolicy: speed,
+      paymentMethods: chosen.ids.length === methods.size ? [] : chosen.ids,
+      redirectURL: redirect,
+      redirectAutomatically: checkout["redirectAutomatically"] === true,
+      defaultLanguage: textOf(checkout["defaultLanguage"])
+    }
+  }
+}
+
+/** Characters of a webhook's secret that a shop brings. */
+const secretLengths = { least: 8, most: 255 }
+
+/** A webhook as a shop wants it. */
+export interface WebhookRequest {
+  readonly url: string
+  readonly isEnabled: boolean
+  readonly automaticRedelivery: boolean
+  /** Names of the webhooks it wants; null: all. */
+  readonly types: ReadonlyArray<string> | null
+  /** Null: none was sent. */
+  readonly secret: string | null
+}
+
+/** What selects every webhook, and no event. */
+export const everything = "everything"
+
+/** Names of webhooks that one endpoint may list. */
+const maximumTypes = 64
+
+export const readWebhookRequest = (body: Fields): WebhookRequest | ReadonlyArray<FieldError> => {
+  const errors: Array<FieldError> = []
+  const url = textOf(body["url"])
+  if (url === null || url === "") {
+    errors.push({ path: "url", message: "Send the URL of your shop that takes webhooks." })
+  }
+  const secret = textOf(body["secret"])
+  const isKept = secret === null || secret === ""
+  if (!isKept && (secret.length < secretLengths.least || secret.length > secretLengths.most)) {
+    errors.push({ path: "secret", message: `Must have ${secretLengths.least} to ${secretLengths.most} characters.` })
+  }
+  const authorized = fieldsOf(body["authorizedEvents"])
+  const named = Array.isArray(authorized["specificEvents"]) ? authorized["specificEvents"] : []
+  const isAll = authorized["everything"] === true || (body["authorizedEvents"] == null)
+  const types = named.filter((each): each is string => typeof each === "string" && /^[A-Za-z]{1,64}$/u.test(each))
+  if (types.length !== named.length || types.length > maximumTypes) {
+    errors.push({
+      path: "authorizedEvents.specificEvents",
+      message: `Must be at most ${maximumTypes} names of webhooks, such as InvoiceSettled.`
+    })
+  }
+  if (errors.length > 0 || url === null) return errors
+  return {
+    url,
+    isEnabled: body["enabled"] !== false,
+    automaticRedelivery: body["automaticRedelivery"] !== false,
+    types: isAll ? null : types,
+    secret: isKept ? null : secret
+  }
+}

@@ -1,0 +1,35 @@
+/** The currencies that a shop may price in, and what they are worth when an invoice is made. */
+import { Context, Effect, Layer } from "effect"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import type { ShopCurrency } from "../rules/Amounts.ts"
+import type { FieldError } from "../rules/Requests.ts"
+import { FiatRates, maximumRateAgeSeconds } from "./FiatRates.ts"
+
+const refuse = (message: string): FieldError => ({ path: "currency", message })
+
+const dollarsOnly = refuse(
+  "This server prices invoices in USD only. Set the shop's currency to USD, or ask the operator to load a source of "
+    + "exchange rates."
+)
+
+const dollars: ShopCurrency = { code: "USD", rate: null }
+
+export class Currencies extends Context.Service<Currencies, {
+  /** The currency of a code in upper case with its rate now, or why no invoice can be priced in it. */
+  readonly find: (code: string) => Effect.Effect<ShopCurrency | FieldError>
+}>()("tillwire/modules/btcpay/Currencies") {
+  static readonly layer = Layer.effect(
+    Currencies,
+    Effect.map(FiatRates, (rates) =>
+      Currencies.of({
+        find: Effect.fnUntraced(function*(code) {
+          if (code === dollars.code) return dollars
+          const found = /^[A-Z]{3}$/u.test(code) ? yield* (rates.current()?.usdPer(code) ?? Effect.succeed(null)) : null
+          if (found === null) return dollarsOnly
+          return (yield* nowSeconds) - found.asOf > maximumRateAgeSeconds
+            ? refuse(`The exchange rate of ${code} is out of date. Ask the operator to look after its source.`)
+            : { code, rate: found.rate }
+        })
+      }))
+  )
+}

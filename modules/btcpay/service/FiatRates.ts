@@ -1,0 +1,32 @@
+/** What currencies are worth in dollars: one source of rates registers, and without one shops price in dollars only. */
+import { Context, Effect, Layer, type Scope } from "effect"
+import * as Registry from "../../../runtime/Registry.ts"
+import type { Rate } from "../../../schemas/Money.ts"
+
+/** Seconds after which a rate is too old to make an invoice by: weekends and holidays have no new ones. */
+export const maximumRateAgeSeconds = 5 * 86_400
+
+/** What one unit of a currency is in dollars, and as of when, in epoch seconds. */
+export interface FiatRate {
+  readonly rate: Rate
+  readonly asOf: number
+}
+
+/** A source of exchange rates. */
+export interface FiatSource {
+  readonly name: string
+  /** Null: it has no rate of the currency. `code` is in upper case. */
+  readonly usdPer: (code: string) => Effect.Effect<FiatRate | null>
+}
+
+export class FiatRates extends Context.Service<FiatRates, {
+  /** For as long as the scope lives. A second source is a mistake of the config, and a defect. */
+  readonly register: (source: FiatSource) => Effect.Effect<void, never, Scope.Scope>
+  /** Undefined: no source is loaded. */
+  readonly current: () => FiatSource | undefined
+}>()("tillwire/modules/btcpay/FiatRates") {
+  static readonly layer: Layer.Layer<FiatRates> = Layer.sync(FiatRates, () =>
+    FiatRates.of(Registry.single<FiatSource>(
+      "two plugins are sources of exchange rates for shops: name one of them in the config file"
+    )))
+}
