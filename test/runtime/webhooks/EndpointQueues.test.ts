@@ -1,7 +1,7 @@
 /**
  * Goal: whatever is claimed, answered, written and given back in whatever order, an instance sends no more than it may,
  * no row twice, none too late, and forgets none.
- * Method: random steps against a model of the database that claims as `webhook_claim_v1` does.
+ * Method: random steps against a model of the database that claims as `webhook_claim_v2` does.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"

@@ -231,7 +231,7 @@ export const deliveries: Scenario = {
       seed: 1,
       promise: promises.order,
       function: {
-        name: "webhook_claim_v1",
+        name: "webhook_claim_v2",
         from: "AND (v_target.ordered OR c.due_at <= now())",
         to: "AND c.due_at <= now()"
       }
@@ -240,14 +240,14 @@ export const deliveries: Scenario = {
       name: "what a killed instance had claimed is not claimed again",
       seed: 1,
       promise: promises.delivered,
-      function: { name: "webhook_claim_v1", from: "l.held_until <= now() OR", to: "" }
+      function: { name: "webhook_claim_v2", from: "l.held_until <= now() OR", to: "" }
     },
     {
       name: "an attempt after the first has other bytes",
       seed: 1,
       promise: promises.bytes,
       function: {
-        name: "webhook_claim_v1",
+        name: "webhook_claim_v2",
         from: "e.pending_webhooks, e.data,",
         to: "e.pending_webhooks, e.data || repeat(' ', d.attempt),"
       }
@@ -257,7 +257,7 @@ export const deliveries: Scenario = {
       seed: 2,
       promise: promises.marked,
       function: {
-        name: "webhook_claim_v1",
+        name: "webhook_claim_v2",
         from: "UPDATE webhook_lanes l SET holder = p_holder,",
         to:
           "UPDATE webhook_deliveries d SET status = 'succeeded', due_at = NULL WHERE d.due_at < now() - interval '4 s'; UPDATE webhook_lanes l SET holder = p_holder,"
