@@ -65,9 +65,12 @@ const retentionMillis = eventRetentionDays * 86_400_000
 
 /** Up to where a merchant's events are told as removed. */
 const prunedTo = (merchantId: number) =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
-      WHERE merchant_id = ${merchantId}`).pipe(Effect.map(([pruned]): EventPosition => pruned ?? { ms: 0n, seq: 0n }))
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
+      WHERE merchant_id = ${merchantId}`
+  ).pipe(Effect.map(([pruned]): EventPosition => pruned ?? { ms: 0n, seq: 0n }))
 
 /** The newest event that may go, of the oldest `size` after a position and from before a moment. */
 const cutoffOf = (merchantId: number, after: EventPosition, beforeMillis: bigint, size: number) =>

@@ -57,7 +57,8 @@ export type AddParameter = (value: unknown) => string
  * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
  *
  * The row comparison covers all columns of the index. No other index starts with its first column, so the planner
- * cannot walk all events of a merchant.
+ * cannot walk all events of a merchant. The times are named once more, because partitions are not chosen by a comparison
+ * of rows.
  */
 export const mergedKeys = (
   { customerId, merchantId }: RunOwner,
@@ -82,6 +83,7 @@ export const mergedKeys = (
       AS run (environment, commerce, type)
     CROSS JOIN LATERAL (SELECT merchant_id, ms, seq FROM events
       WHERE ${indexPredicateSql} AND (${columns}) > ${rowAt(after)} AND (${columns}) < ${rowAt(before)}
+        AND ms >= ${addParameter(String(after.ms))}::bigint AND ms <= ${addParameter(String(before.ms))}::bigint
       ORDER BY ${names.map((column) => `${column} ${order}`).join(", ")} LIMIT ${count}) found
     ORDER BY found.ms ${order}, found.seq ${order} LIMIT ${count}`
 }

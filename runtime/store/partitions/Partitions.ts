@@ -25,18 +25,21 @@ interface Row {
 export const readPartitions = (
   table: PartitionedTable
 ): Effect.Effect<ReadonlyArray<Partition>, SqlError.SqlError, SqlClient.SqlClient> =>
-  Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    sql<Row>`SELECT name, extract(epoch FROM from_at)::float8 * 1000 AS from_ms,
-      extract(epoch FROM to_at)::float8 * 1000 AS to_ms, is_detaching FROM partitions_v1(${table})`).pipe(
-      Effect.map((rows) =>
-        rows.map(({ from_ms, is_detaching, name, to_ms }) => ({
-          name,
-          fromMillis: from_ms,
-          toMillis: to_ms,
-          isDetaching: is_detaching
-        }))
-      )
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<Row>`SELECT name, extract(epoch FROM from_at)::float8 * 1000 AS from_ms,
+      extract(epoch FROM to_at)::float8 * 1000 AS to_ms, is_detaching FROM partitions_v1(${table})`
+  ).pipe(
+    Effect.map((rows) =>
+      rows.map(({ from_ms, is_detaching, name, to_ms }) => ({
+        name,
+        fromMillis: from_ms,
+        toMillis: to_ms,
+        isDetaching: is_detaching
+      }))
     )
+  )
 
 /** Partitions of which everything is older than a moment. */
 export const pastPartitions = (
@@ -51,7 +54,8 @@ export const pastPartitions = (
 export const partitionOfOldRows = (
   partitions: ReadonlyArray<Partition>,
   beforeMillis: number
-): Partition | undefined => partitions.find(({ fromMillis, toMillis }) => fromMillis === -Infinity && toMillis > beforeMillis)
+): Partition | undefined =>
+  partitions.find(({ fromMillis, toMillis }) => fromMillis === -Infinity && toMillis > beforeMillis)
 
 /** What a partition that is taken away is marked with, so that one that was left half-way is found again. */
 const mark = "tillwire: taken away, and to be dropped"
