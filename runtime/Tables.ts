@@ -7,6 +7,7 @@ import { SqlClient } from "effect/sql"
 import { readFileSync } from "node:fs"
 import type { Migrations } from "./Plugin.ts"
 import type { SealedColumn } from "./Secrets.ts"
+import { partitionSteps } from "./store/partitions/Steps.ts"
 
 /** Tables the runtime itself commits rows to. */
 export const runtimeTables: ReadonlyArray<string> = [
@@ -47,11 +48,33 @@ const functions = [
 /** Functions that came with `0003_allocation`. */
 const allocationFunctions = ["allocate_targets_v2", "allocate_shared_targets_v2"]
 
-/**
- * Functions that came with `0005_webhook_formats`: they also read what endpoints of a format of their own are sent. Each
- * after those it calls.
- */
-const formatFunctions = ["webhook_claim_v2", "webhook_exchange_v2"]
+/** Those that make partitions. */
+const partitionFunctions = [
+  "delivery_id_v1",
+  "partition_column_v1",
+  "partition_value_v1",
+  "partition_end_v1",
+  "partition_promise_v1",
+  "partition_keep_v1",
+  "partitions_v1",
+  "partition_limit_v1",
+  "partition_check_v1",
+  "partition_create_v1",
+  "partition_switch_v1",
+  "partition_months_v1"
+]
+
+/** The queue over partitions, each after those that it calls. */
+const queueFunctions = [
+  "webhook_due_span_v1",
+  "webhook_waiting_v2",
+  "webhook_claim_v2",
+  "webhook_lanes_v2",
+  "webhook_mark_v2",
+  "webhook_exchange_v2",
+  "webhook_lag_v2",
+  "webhook_expire_v2"
+]
 
 /** The text of a file in `runtime/store/sql/`; a build without it is broken, so its absence is a defect. */
 const sqlFile = (name: string) =>
@@ -86,8 +109,11 @@ export const runtimeMigrations: Migrations = {
     yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("cluster_roles"))
   }),
   "0005_webhook_formats": Effect.gen(function*() {
+    yield* runStatements(yield* SqlClient.SqlClient, yield* sqlFile("webhook_formats"))
+  }),
+  "0006_partition_functions": Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
-    yield* runStatements(sql, yield* sqlFile("webhook_formats"))
-    for (const name of formatFunctions) yield* sql.unsafe(yield* sqlFile(name))
-  })
+    for (const name of [...partitionFunctions, ...queueFunctions]) yield* sql.unsafe(yield* sqlFile(name))
+  }),
+  ...partitionSteps
 }

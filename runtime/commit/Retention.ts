@@ -2,18 +2,29 @@
  * Events are kept for 365 days, and their deliveries with them. Of each object the last event that goes is kept as a
  * snapshot, so that sums can still be counted from the events (`RollupRebuild.ts`).
  *
+ * A month of which everything is so old goes as a whole: first its snapshots are kept, merchant by merchant, then its
+ * partition is dropped, then that of the deliveries. Only in the partition from before there were months do rows go one
+ * by one, and so do deliveries that were queued once more later.
+ *
  * Kept replies are made again from events (`ReplyBody` of `Commit.ts`), so a reply goes before its event: each round
  * begins with the replies, which are kept for 7 days, and the reply of an event is no younger than the event.
  *
  * Commits wait for none of it: they only add rows, and the merchant's stream row, which they lock, is written last.
  */
 import { Effect, Layer } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import type { Leases } from "../Leases.ts"
 import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
 import { pruneOnce as pruneReplies } from "../http/Replies.ts"
 import { preferIndexScans } from "../store/IndexPlans.ts"
 import { advisoryLock, lockSpace } from "../store/Locks.ts"
+import {
+  dropPartitions,
+  type Partition,
+  partitionOfOldRows,
+  pastPartitions,
+  readPartitions
+} from "../store/partitions/Partitions.ts"
 import { type EventType, optInTypes } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
@@ -52,13 +63,26 @@ const newestOf = (events: ReadonlyArray<EventRow>) => {
 
 const retentionMillis = eventRetentionDays * 86_400_000
 
-/** The newest event that may go, of the oldest `size` from before a moment. */
-const cutoffOf = (merchantId: number, beforeMillis: bigint, size: number) =>
+/** Up to where a merchant's events are told as removed. */
+const prunedTo = (merchantId: number) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) =>
+      sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
+      WHERE merchant_id = ${merchantId}`
+  ).pipe(Effect.map(([pruned]): EventPosition => pruned ?? { ms: 0n, seq: 0n }))
+
+/** The newest event that may go, of the oldest `size` after a position and from before a moment. */
+const cutoffOf = (merchantId: number, after: EventPosition, beforeMillis: bigint, size: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql<EventPosition>`SELECT ms, seq FROM (
         SELECT ms, seq FROM events WHERE merchant_id = ${merchantId} AND ms < ${beforeMillis}::bigint
+          AND (ms, seq) > (${after.ms}::bigint, ${after.seq}::bigint) AND ms >= ${after.ms}::bigint
         ORDER BY ms, seq LIMIT ${size}::integer) oldest
       ORDER BY ms DESC, seq DESC LIMIT 1`).pipe(Effect.map(([cut]) => cut))
+
+/** Before every event: those of an import may be older than the last one that was removed. */
+const theBeginning: EventPosition = { ms: 0n, seq: -1n }
 
 /**
  * Deletes a merchant's deliveries of events up to a position, with their attempts, in batches. Those that are just
@@ -67,13 +91,15 @@ const cutoffOf = (merchantId: number, beforeMillis: bigint, size: number) =>
 const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
   const sql = yield* SqlClient.SqlClient
   const batch = Effect.andThen(
-    preferIndexScans,
+    Effect.andThen(preferIndexScans, sql`SELECT set_config('tillwire.deletes_by_key', 'on', true)`),
     sql<{ readonly deliveries: number }>`
-      WITH gone AS (
-        DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
-          SELECT d.ctid FROM webhook_deliveries d
-          WHERE d.merchant_id = ${merchantId} AND (d.event_ms, d.event_seq) <= (${ms}::bigint, ${seq}::bigint)
-          ORDER BY d.event_ms, d.event_seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED)) RETURNING id
+      WITH old AS MATERIALIZED (
+        SELECT d.id, d.created_at FROM webhook_deliveries d
+        WHERE d.merchant_id = ${merchantId} AND (d.event_ms, d.event_seq) <= (${ms}::bigint, ${seq}::bigint)
+        ORDER BY d.event_ms, d.event_seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
+      ), gone AS (
+        DELETE FROM webhook_deliveries d USING old
+        WHERE d.merchant_id = ${merchantId} AND d.id = old.id AND d.created_at = old.created_at RETURNING d.id
       ), tries AS (
         DELETE FROM webhook_attempts a USING gone WHERE a.merchant_id = ${merchantId} AND a.delivery_id = gone.id
       ) SELECT count(*)::integer AS deliveries FROM gone`
@@ -81,17 +107,27 @@ const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, se
   yield* inBatches(batch)
 })
 
+/** What becomes of events whose snapshots are kept: they are deleted, or stay until their month is dropped. */
+type Removal = "deleted" | "with the month"
+
 /**
- * Removes a merchant's events up to `cut` and keeps the snapshots; answers how many went, 0 also while sums are counted
- * from the events. Two events that tell of one change may part here: the count goes on from the snapshot's text.
+ * Keeps the snapshots of a merchant's events after a position up to `cut` and tells them as removed; answers how many
+ * there were, 0 also while sums are counted from the events. Two events that tell of one change may part here: the count
+ * goes on from the snapshot's text.
  */
-const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
+const pruneTo = Effect.fnUntraced(function*(
+  merchantId: number,
+  after: EventPosition,
+  { ms, seq }: EventPosition,
+  removal: Removal
+) {
   const sql = yield* SqlClient.SqlClient
   yield* preferIndexScans
   const [lock] = yield* sql<{ readonly free: boolean }>`
     SELECT pg_try_advisory_xact_lock(${lockSpace}, ${advisoryLock.pruning}) AS free`
   if (lock?.free !== true) return 0
-  const isPruned = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)`
+  const isPruned = sql`merchant_id = ${merchantId} AND (ms, seq) <= (${ms}::bigint, ${seq}::bigint)
+    AND (ms, seq) > (${after.ms}::bigint, ${after.seq}::bigint) AND ms BETWEEN ${after.ms}::bigint AND ${ms}::bigint`
   const newest = newestOf(
     yield* sql<EventRow>`
     SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ALL (${unkeptTypes}::text[]) ORDER BY ms, seq`
@@ -106,7 +142,9 @@ const pruneTo = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: Eve
       seq = excluded.seq, data = excluded.data
     WHERE (excluded.ms, excluded.seq) > (s.ms, s.seq)`
   yield* sql`DELETE FROM webhook_messages WHERE ${isPruned}`
-  const events = yield* sql`DELETE FROM events WHERE ${isPruned} RETURNING 1`
+  const events = removal === "deleted"
+    ? yield* sql`DELETE FROM events WHERE ${isPruned} RETURNING 1`
+    : yield* sql`SELECT 1 FROM events WHERE ${isPruned}`
   yield* sql`UPDATE merchant_streams SET pruned_ms = ${ms}::bigint, pruned_seq = ${seq}::bigint
     WHERE merchant_id = ${merchantId} AND (pruned_ms, pruned_seq) < (${ms}::bigint, ${seq}::bigint)`
   return events.length
@@ -124,17 +162,30 @@ export const pruneMerchant = (
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const batch = Effect.gen(function*() {
-      const cut = yield* cutoffOf(merchantId, beforeMillis, size)
+      const cut = yield* cutoffOf(merchantId, theBeginning, beforeMillis, size)
       if (cut === undefined) return 0
       yield* pruneDeliveries(merchantId, cut)
-      return yield* sql.withTransaction(pruneTo(merchantId, cut))
+      return yield* sql.withTransaction(pruneTo(merchantId, theBeginning, cut, "deleted"))
     }).pipe(countPruned("events"))
     const events = yield* inBatches(batch, size)
-    // An event that was sent again just before it was removed leaves deliveries without an event.
-    const [stream] = yield* sql<EventPosition>`SELECT pruned_ms AS ms, pruned_seq AS seq FROM merchant_streams
-      WHERE merchant_id = ${merchantId}`
-    if (stream !== undefined) yield* pruneDeliveries(merchantId, stream)
+    yield* pruneLeftDeliveries(merchantId)
     return events
+  })
+
+/** An event that was sent again just before it was removed leaves deliveries without an event. */
+const pruneLeftDeliveries = (merchantId: number) =>
+  Effect.flatMap(prunedTo(merchantId), (pruned) => pruneDeliveries(merchantId, pruned))
+
+/** Keeps the snapshots of a merchant's events from before a moment, which stay until their month is dropped. */
+const keepSnapshots = (merchantId: number, beforeMillis: bigint) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const batch = Effect.gen(function*() {
+      const after = yield* prunedTo(merchantId)
+      const cut = yield* cutoffOf(merchantId, after, beforeMillis, batchSize)
+      return cut === undefined ? 0 : yield* sql.withTransaction(pruneTo(merchantId, after, cut, "with the month"))
+    }).pipe(countPruned("events"))
+    return yield* inBatches(batch)
   })
 
 interface Stream {
@@ -142,22 +193,18 @@ interface Stream {
   readonly is_due: boolean
 }
 
-/** Removes what is older than {@link eventRetentionDays}, merchant by merchant; answers how many events went. */
-export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
+/** Calls `act` with every merchant for which `isDue` holds of its stream `s`; adds up the answers. */
+const forEachDue = Effect.fnUntraced(function*(
+  isDue: Statement.Fragment,
+  act: (merchantId: number) => Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient>
+) {
   const sql = yield* SqlClient.SqlClient
-  yield* pruneReplies
-  const [now] = yield* sql<{ readonly before: bigint }>`
-    SELECT floor(extract(epoch FROM now()) * 1000)::bigint - ${String(retentionMillis)}::bigint AS before`
   const page = (after: number) =>
     Effect.andThen(
       preferIndexScans,
-      sql<Stream>`SELECT s.merchant_id, coalesce(e.ms < ${now!.before}::bigint, false)
-          OR coalesce((d.event_ms, d.event_seq) <= (s.pruned_ms, s.pruned_seq), false) AS is_due
+      sql<Stream>`SELECT s.merchant_id, ${isDue} AS is_due
         FROM (SELECT * FROM merchant_streams WHERE merchant_id > ${after}::integer
           ORDER BY merchant_id LIMIT ${merchantsPage}) s
-        LEFT JOIN LATERAL (SELECT ms FROM events WHERE merchant_id = s.merchant_id ORDER BY ms, seq LIMIT 1) e ON true
-        LEFT JOIN LATERAL (SELECT event_ms, event_seq FROM webhook_deliveries WHERE merchant_id = s.merchant_id
-          ORDER BY event_ms, event_seq LIMIT 1) d ON true
         ORDER BY s.merchant_id`
     ).pipe(sql.withTransaction)
   let all = 0
@@ -166,7 +213,7 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
     for (const { is_due, merchant_id } of streams) {
       // One merchant's fault leaves the others' to be done.
       if (is_due) {
-        all += yield* pruneMerchant(merchant_id, now!.before).pipe(
+        all += yield* act(merchant_id).pipe(
           Effect.catchCause((cause) =>
             Effect.as(Effect.logWarning(`events of merchant ${merchant_id} were not pruned`, cause), 0)
           )
@@ -176,6 +223,61 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
     after = streams.length < merchantsPage ? undefined : streams.at(-1)?.merchant_id
   }
   return all
+})
+
+/**
+ * How much longer a month is kept while a delivery of one of its events is still to be sent. A delivery ends within 72
+ * hours (modules/docs/reference/webhooks.md#retries), so this is for those that were queued again and again.
+ */
+const pendingPatienceMillis = 7 * 86_400_000
+
+/** Removes whole months, which all end before a moment; answers how many events went. */
+const pruneMonths = Effect.fnUntraced(function*(past: ReadonlyArray<Partition>, beforeMillis: number) {
+  const sql = yield* SqlClient.SqlClient
+  const endMillis = Math.max(...past.map(({ toMillis }) => toMillis))
+  const end = BigInt(endMillis)
+  if (endMillis > beforeMillis - pendingPatienceMillis) {
+    const [waiting] = yield* sql`SELECT 1 FROM webhook_deliveries
+      WHERE due_at IS NOT NULL AND event_ms < ${end}::bigint LIMIT 1`
+    if (waiting !== undefined) return 0
+  }
+  const isDue = sql`EXISTS (SELECT 1 FROM events e WHERE e.merchant_id = s.merchant_id AND e.ms < ${end}::bigint
+    AND (e.ms, e.seq) > (s.pruned_ms, s.pruned_seq) OFFSET 0)`
+  const events = yield* forEachDue(isDue, (merchantId) => keepSnapshots(merchantId, end))
+  let unfinished = 0
+  yield* forEachDue(isDue, () => Effect.sync(() => ++unfinished))
+  if (unfinished > 0) {
+    yield* Effect.logWarning(
+      `the events from before ${new Date(endMillis).toISOString()} stay: those of ${unfinished} merchants were not read`
+    )
+  } else yield* dropPartitions("events", past)
+  return events
+})
+
+/** Removes what is older than {@link eventRetentionDays}; answers how many events went. */
+export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
+  const sql = yield* SqlClient.SqlClient
+  yield* pruneReplies
+  const [now] = yield* sql<{ readonly before: number }>`
+    SELECT floor(extract(epoch FROM now()) * 1000)::float8 - ${retentionMillis}::float8 AS before`
+  const { before } = now!
+  const partitions = yield* readPartitions("events")
+  const past = pastPartitions(partitions, before)
+  let events = past.length === 0 ? 0 : yield* pruneMonths(past, before)
+  if (partitionOfOldRows(partitions, before) !== undefined) {
+    const end = BigInt(before)
+    const isDue = sql`coalesce((SELECT e.ms < ${end}::bigint FROM events e WHERE e.merchant_id = s.merchant_id
+      ORDER BY e.ms, e.seq LIMIT 1), false)`
+    events += yield* forEachDue(isDue, (merchantId) => pruneMerchant(merchantId, end))
+  }
+  // Deliveries go after their events, so that nobody queues one of an event that is there for a month that is gone.
+  const oldest = (yield* readPartitions("events"))[0]?.fromMillis ?? -Infinity
+  const pastDeliveries = pastPartitions(yield* readPartitions("webhook_deliveries"), Math.min(before, oldest))
+  if (pastDeliveries.length > 0) yield* dropPartitions("webhook_deliveries", pastDeliveries)
+  const isLeft = sql`coalesce((SELECT (d.event_ms, d.event_seq) <= (s.pruned_ms, s.pruned_seq)
+    FROM webhook_deliveries d WHERE d.merchant_id = s.merchant_id ORDER BY d.event_ms, d.event_seq LIMIT 1), false)`
+  yield* forEachDue(isLeft, (merchantId) => Effect.as(pruneLeftDeliveries(merchantId), 0))
+  return events
 })
 
 /** Prunes for as long as the service runs. */

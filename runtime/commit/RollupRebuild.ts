@@ -94,6 +94,7 @@ const makeEventWalk = (rollups: ReadonlyArray<Rollup>) =>
       const { ms, seq } = positions.get(merchantId)!
       const rows = yield* sql<Row>`select ms, seq, environment, type, data from events
         where merchant_id = ${merchantId} and (ms, seq) > (${String(ms)}::bigint, ${String(seq)}::bigint)
+          and ms >= ${String(ms)}::bigint
         order by ms, seq limit ${pageSize}`
       for (const row of rows) {
         if (row.data !== positions.get(merchantId)?.data) count(merchantId, row)

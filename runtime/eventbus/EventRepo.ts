@@ -94,9 +94,12 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
       keys
     )
   }
+  const ms = `${put(String(position.ms))}::bigint`
   const conditions = [
     `e.merchant_id = ${put(merchantId)}`,
-    `(e.ms, e.seq) > (${put(String(position.ms))}::bigint, ${put(String(position.seq))}::bigint)`,
+    `(e.ms, e.seq) > (${ms}, ${put(String(position.seq))}::bigint)`,
+    // Partitions are not chosen by a comparison of rows.
+    `e.ms >= ${ms}`,
     ...(invoiceId === undefined ? [] : [`e.invoice_id = ${put(invoiceId)}`]),
     ...(orderId === undefined ? [] : [`e.order_id = ${put(orderId)}`]),
     ...(customerId === undefined ? [] : [`e.customer_id = ${put(customerId)}`]),
@@ -130,6 +133,10 @@ export const makeEventRepo = Effect.gen(function*() {
       ([row]): EventPosition => row ?? { ms: 0n, seq: 0n }
     )
 
+  /** Before it no event is asked for: it chooses the partitions that are read. */
+  const oldestOf = (streams: ReadonlyArray<StreamPosition>) =>
+    sql`${streams.reduce((oldest, { position: { ms } }) => ms < oldest ? ms : oldest, lastPosition.ms)}::bigint`
+
   /** The first events of each stream after its position, at most `limit` each; oldest first within a stream. */
   const afterEach = (streams: ReadonlyArray<StreamPosition>, limit: number) =>
     Effect.map(
@@ -142,6 +149,7 @@ export const makeEventRepo = Effect.gen(function*() {
           select merchant_id, ms, seq, environment, type, invoice_id, order_id, customer_id, commerce, request_id,
             idempotency_key, pending_webhooks, data, is_for_payors
           from events where merchant_id = known.merchant_id and (ms, seq) > (known.ms, known.seq)
+            and ms >= ${oldestOf(streams)}
           order by ms, seq limit ${limit}
         ) e order by known.place, e.ms, e.seq`,
       (rows) => Map.groupBy(rows.map(eventOf), (event) => event.merchantId)

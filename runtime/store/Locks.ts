@@ -28,5 +28,7 @@ export const advisoryLock = {
   /** Held by a transaction that removes old events; shared by those that count sums from them. */
   pruning: 4,
   /** Held by the transaction that compares the master key with the one the database remembers. */
-  masterKey: 5
+  masterKey: 5,
+  /** Held by a transaction that makes partitions; it stands as a number in `partition_months_v1.sql`. */
+  partitions: 6
 } as const

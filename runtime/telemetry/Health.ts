@@ -3,6 +3,7 @@ import { Effect, Layer, Metric, Ref, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
 import { monotonicMillis } from "../Clock.ts"
 import { Health, type HealthCheck } from "../Telemetry.ts"
+import { makeDueSpan } from "../webhooks/DueSpan.ts"
 import { lag, recordLag } from "../webhooks/Lag.ts"
 import { commitId, version } from "./Build.ts"
 import { databaseTimeoutMillis, type Finding, type Findings, makeReport } from "./HealthReport.ts"
@@ -21,6 +22,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const migrated = yield* Ref.make(false)
     const stopping = yield* Ref.make(false)
     const checks = new Set<HealthCheck>()
+    const dueSpan = yield* makeDueSpan
     const turn = yield* Semaphore.make(1)
     let last: { readonly atMillis: number; readonly found: Omit<Findings, "isMigrated" | "isStopping"> } | undefined
     let isBuildShown = false
@@ -28,7 +30,7 @@ export const layer: Layer.Layer<Health, never, SqlClient.SqlClient> = Layer.effe
     const withTimeout = Effect.timeout(databaseTimeoutMillis)
 
     /** Null while unknown: a queue that takes long to look at is no reason to turn requests away. */
-    const queueLag = lag.pipe(
+    const queueLag = Effect.flatMap(dueSpan, lag).pipe(
       withTimeout,
       Effect.tap(recordLag),
       Effect.map(({ outboxLagSeconds }): number | null => outboxLagSeconds),

@@ -36,6 +36,7 @@ import {
 } from "./DeliveryRecorder.ts"
 import { makeSender } from "./DeliverySender.ts"
 import { makeFormats } from "./Formats.ts"
+import { allTime, type DueSpan, makeDueSpan } from "./DueSpan.ts"
 import { isQuick } from "./EndpointQueue.ts"
 import { EndpointQueues, type FinishedDelivery } from "./EndpointQueues.ts"
 import {
@@ -80,6 +81,7 @@ const makeContext = Effect.fnUntraced(function*(run: DelivererContext["run"]) {
     wake: yield* Latch.make(),
     run,
     results: new ResultBuffer(),
+    dueSpan: yield* makeDueSpan,
     health: yield* makeHealthWriter
   }
   return context
@@ -114,11 +116,12 @@ const onWritten = (deliverer: DelivererContext, batch: ReadonlyArray<QueuedResul
 const claimOf = (
   { holder, queues }: DelivererContext,
   endpoints: ReadonlyArray<EndpointKey>,
-  ended: ReadonlyArray<FinishedDelivery>
+  ended: ReadonlyArray<FinishedDelivery>,
+  span: DueSpan
 ): ClaimRequest | undefined => {
   const free = queues.freeSlots(ended)
   const wanted = free.slots === 0 ? [] : queues.wanted(endpoints, ended)
-  return wanted.length === 0 ? undefined : { holder, endpoints: wanted, free }
+  return wanted.length === 0 ? undefined : { holder, endpoints: wanted, free, span }
 }
 
 /** Writes a batch, again without the claim that failed with it, until it is written or given up. */
@@ -150,11 +153,13 @@ const exchangeOnce = Effect.fnUntraced(function*(
   deliverer: DelivererContext,
   endpoints: ReadonlyArray<EndpointKey> | null
 ) {
-  const { health, queues, results, schedule } = deliverer
+  const { dueSpan, health, queues, results, schedule } = deliverer
+  // Before anything is taken out of the buffer, because it may fail.
+  const span = endpoints === null ? allTime : yield* dueSpan
   const batch = results.take()
   if (endpoints !== null) reschedule(deliverer, { _tag: "TargetsTaken", targets: endpoints })
   const ended = batch.map(finishedOf)
-  const claim = endpoints === null ? undefined : claimOf(deliverer, endpoints, ended)
+  const claim = endpoints === null ? undefined : claimOf(deliverer, endpoints, ended, span)
   if (batch.length === 0 && claim === undefined) return
   const released = queues.leasesToRelease(ended)
   const request = { results: batch.map(({ result }) => result), released, claim }
@@ -190,7 +195,8 @@ const exchangeOnce = Effect.fnUntraced(function*(
 
 /** Looks which endpoints wait: of some merchants, or, with null, a page of all. */
 const lookOnce = Effect.fnUntraced(function*(deliverer: DelivererContext, merchants: ReadonlyArray<number> | null) {
-  const { holder, queues, schedule } = deliverer
+  const { dueSpan, holder, queues, schedule } = deliverer
+  const span = yield* dueSpan
   const targets = (merchants ?? []).map((merchantId) => ({ merchantId, endpointId: null }))
   reschedule(deliverer, { _tag: "TargetsTaken", targets })
   const { endpoints, next } = yield* findWaiting({
@@ -198,7 +204,8 @@ const lookOnce = Effect.fnUntraced(function*(deliverer: DelivererContext, mercha
     merchants,
     after: MutableRef.get(schedule).scan.after,
     free: queues.freeSlots(),
-    full: queues.fullEndpoints()
+    full: queues.fullEndpoints(),
+    span
   })
   reschedule(deliverer, { _tag: "Looked", merchants, endpoints, next, nowMillis: monotonicNow(deliverer) })
 })

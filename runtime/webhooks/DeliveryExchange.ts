@@ -25,6 +25,7 @@ import {
   reportOf,
   slowMillis
 } from "./DeliveryRepo.ts"
+import { allTime, type DueSpan } from "./DueSpan.ts"
 import type { FreeSlots } from "./Places.ts"
 
 /** An endpoint to claim of, with the ids of its rows that the instance holds already. */
@@ -40,6 +41,8 @@ export interface ClaimRequest {
   /** Of no others; in this order. */
   readonly endpoints: ReadonlyArray<WantedEndpoint>
   readonly free: FreeSlots
+  /** Absent: whenever a delivery was made. */
+  readonly span?: DueSpan
 }
 
 export interface ExchangeRequest {
@@ -60,6 +63,7 @@ const noSlots: FreeSlots = { slots: 0, otherSlots: 0, failingSlots: 0 }
 
 interface DeliveryRow {
   readonly id: string
+  readonly created: string
   readonly attempt: number
   readonly age_ms: number
   readonly event_ms: bigint
@@ -100,6 +104,7 @@ const deliveryOf = (row: DeliveryRow, endpoint: ClaimedEndpoint, apiVersion: str
   }
   return {
     id: row.id,
+    createdAt: row.created,
     endpoint,
     attempts: row.attempt,
     ageMillis: row.age_ms,
@@ -155,11 +160,13 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
     const { leases, placeOf } = leasesOf(results, released)
     const wanted = claim?.endpoints ?? []
     const free = claim?.free ?? noSlots
+    const span = claim?.span ?? allTime
     const rows = yield* sql<ExchangeRow>`
       SELECT * FROM webhook_exchange_v2(${results.length > 0},
         ${leases.map(({ merchantId }) => merchantId)}::integer[], ${leases.map(({ endpointId }) => endpointId)}::text[],
         ${leases.map(({ token }) => token)}::bigint[], ${arrayText(leases.map(({ claims }) => claims))}::bigint[],
         ${results.map(placeOf)}::integer[], ${results.map(({ delivery }) => delivery.id)}::uuid[],
+        ${results.map(({ delivery }) => delivery.createdAt)}::timestamptz[],
         ${results.map(({ status }) => status)}::text[], ${results.map(({ attempts }) => attempts)}::integer[],
         ${arrayText(results.map(({ dueInMillis }) => dueInMillis))}::bigint[],
         ${arrayText(results.map(({ outcome }) => outcome))}::text[], ${
@@ -178,7 +185,8 @@ export const exchange = ({ claim, released, results }: ExchangeRequest): Effect.
         ${wanted.map(({ endpointId }) => endpointId)}::text[], ${wanted.map(({ held }) => held.length)}::integer[],
         ${wanted.flatMap(({ held }) => held)}::uuid[], ${wanted.map(({ isSlow }) => isSlow)}::boolean[],
         ${free.slots}::integer, ${free.otherSlots}::integer, ${free.failingSlots}::integer,
-        ${maximumHeldPerEndpoint}::integer, ${maximumPerEndpoint}::integer, ${leaseSeconds}::integer * interval '1 second')`
+        ${maximumHeldPerEndpoint}::integer, ${maximumPerEndpoint}::integer, ${leaseSeconds}::integer * interval '1 second',
+        ${span.from}::timestamptz, ${span.to}::timestamptz)`
     return answerOf(rows)
   })
 
@@ -192,6 +200,8 @@ export interface WaitingQuery {
   readonly free: FreeSlots
   /** Endpoints that can take nothing now. */
   readonly full: ReadonlyArray<string>
+  /** Absent: whenever a delivery was made. */
+  readonly span?: DueSpan
 }
 
 /** Endpoints with something waiting that one look passes: it costs no more than that, however many there are. */
@@ -212,16 +222,17 @@ export const findWaiting = (query: WaitingQuery): Effect.Effect<
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const merchants = query.merchants === null ? null : [...query.merchants]
+    const { from, to } = query.span ?? allTime
     const rows = yield* sql<{
       readonly merchant_id: number
       readonly endpoint_id: string
       readonly claimable: boolean
       readonly page_end: boolean
     }>`
-      SELECT * FROM webhook_waiting_v1(${query.holder}, ${leaseSeconds}::integer * interval '1 second',
+      SELECT * FROM webhook_waiting_v2(${query.holder}, ${leaseSeconds}::integer * interval '1 second',
         ${merchants}::integer[], ${query.after?.merchantId ?? -1}::integer, ${query.after?.endpointId ?? ""},
         ${waitingPage}::integer, ${query.free.slots}::integer, ${query.free.otherSlots}::integer,
-        ${query.free.failingSlots}::integer, ${[...query.full]}::text[])`
+        ${query.free.failingSlots}::integer, ${[...query.full]}::text[], ${from}::timestamptz, ${to}::timestamptz)`
     const keyOf = (row: (typeof rows)[number]): EndpointKey => ({
       merchantId: row.merchant_id,
       endpointId: row.endpoint_id

@@ -15,6 +15,7 @@ import { type AttemptOutcome, type Outcome } from "./RetryPolicy.ts"
 import { type ClaimSchedule, type ClaimTarget, type ScheduleEvent, step } from "./ClaimSchedule.ts"
 import { attemptLimitOf, attemptResult, outcomeOfAnswer, outcomeOfFailure, releaseResult } from "./DeliveryResults.ts"
 import type { DeliverySender } from "./DeliverySender.ts"
+import type { makeDueSpan } from "./DueSpan.ts"
 import type { EndpointQueues } from "./EndpointQueues.ts"
 import type { ClaimedDelivery } from "./DeliveryRepo.ts"
 import type { Formats } from "./Formats.ts"
@@ -53,6 +54,8 @@ export interface DelivererContext {
   readonly send: DeliverySender
   readonly queues: EndpointQueues
   readonly results: ResultBuffer
+  /** Where all that is due lies. */
+  readonly dueSpan: Effect.Success<typeof makeDueSpan>
   readonly health: Effect.Success<typeof makeHealthWriter>
   /** Changed by {@link reschedule} only. */
   readonly schedule: MutableRef.MutableRef<ClaimSchedule>

@@ -82,6 +82,8 @@ export interface ClaimedEndpoint {
 export interface ClaimedDelivery {
   /** The row's UUID; the wire says `whd_<uuid>`. */
   readonly id: string
+  /** As PostgreSQL writes it: with its id it finds the row in the partition of its month. */
+  readonly createdAt: string
   readonly endpoint: ClaimedEndpoint
   /** Real attempts spent before this one. */
   readonly attempts: number
@@ -181,11 +183,12 @@ export const markDelivering = (
     yield* sql`
       UPDATE webhook_deliveries d SET status = 'delivering'
       FROM unnest(${rows.map(({ endpoint }) => endpoint.merchantId)}::integer[],
-        ${rows.map(({ id }) => id)}::uuid[], ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, attempts)
-      WHERE d.merchant_id = r.m AND d.id = r.id AND d.attempt = r.attempts AND d.status IN ('pending', 'retrying')`
+        ${rows.map(({ id }) => id)}::uuid[], ${rows.map(({ createdAt }) => createdAt)}::timestamptz[],
+        ${rows.map(({ attempts }) => attempts)}::integer[]) AS r(m, id, created, attempts)
+      WHERE d.merchant_id = r.m AND d.id = r.id AND d.created_at = r.created AND d.attempt = r.attempts AND d.status IN ('pending', 'retrying')`
   })
 
-/** A row of `webhook_lanes_v1`. */
+/** A row of `webhook_lanes_v2`. */
 export interface HealthRow {
   readonly merchant_id: number
   readonly endpoint_id: string
@@ -238,7 +241,7 @@ export const readHealth = (
     const sql = yield* SqlClient.SqlClient
     const outcomes = reports.map(({ statistics }) => statistics.outcomes.map((outcome) => outcome[0]).join(""))
     const healthRows = yield* sql<HealthRow>`
-      SELECT * FROM webhook_lanes_v1(${reports.map(({ merchantId }) => merchantId)}::integer[],
+      SELECT * FROM webhook_lanes_v2(${reports.map(({ merchantId }) => merchantId)}::integer[],
         ${reports.map(({ endpointId }) => endpointId)}::text[], ${outcomes}::text[],
         ${windowMillis}::float8 * interval '1 millisecond', ${disableAfterMillis}::float8 * interval '1 millisecond')`
     return healthRows.map(reportOf)
@@ -293,13 +296,13 @@ export const cancelWaiting = (
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       WITH c AS MATERIALIZED (
-        SELECT id FROM webhook_deliveries
+        SELECT id, created_at FROM webhook_deliveries
         WHERE merchant_id = ${merchantId} AND endpoint_id = ${endpointId} AND due_at IS NOT NULL
           AND status IN ('pending', 'retrying') AND id IS DISTINCT FROM ${except}::uuid
         ORDER BY due_at LIMIT 10000 FOR UPDATE SKIP LOCKED
       )
       UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()
-      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id AND d.created_at = c.created_at`
   })
 
 /**
@@ -314,7 +317,7 @@ export const advanceRetries = (
     const sql = yield* SqlClient.SqlClient
     yield* sql`
       WITH c AS MATERIALIZED (
-        SELECT d.id FROM webhook_deliveries d
+        SELECT d.id, d.created_at FROM webhook_deliveries d
         WHERE d.merchant_id = ${merchantId} AND d.due_at > now() AND (
           EXISTS (SELECT FROM events e WHERE e.merchant_id = d.merchant_id AND e.ms = d.event_ms
             AND e.seq = d.event_seq AND e.environment = 'devnet' OFFSET 0)
@@ -323,5 +326,5 @@ export const advanceRetries = (
         ORDER BY d.id FOR UPDATE OF d
       )
       UPDATE webhook_deliveries d SET due_at = d.due_at - ${seconds}::integer * interval '1 second'
-      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id`
+      FROM c WHERE d.merchant_id = ${merchantId} AND d.id = c.id AND d.created_at = c.created_at`
   })

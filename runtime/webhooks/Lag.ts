@@ -2,6 +2,7 @@
 import { Effect, Metric } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import { leaseSeconds } from "./DeliveryRepo.ts"
+import type { DueSpan } from "./DueSpan.ts"
 
 /** The queue of all instances. Ages are whole seconds, 0 where nothing waits. */
 export interface Lag {
@@ -30,11 +31,15 @@ interface Row {
   readonly half_open: number
 }
 
-/** The queue as it is now. Costs one index probe for each endpoint with something waiting. */
-export const lag: Effect.Effect<Lag, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
+/** The queue as it is now. Costs one index probe for each endpoint with something waiting, and each partition of `span`. */
+export const lag = Effect.fnUntraced(function*({ from, to }: DueSpan): Effect.fn.Return<
+  Lag,
+  SqlError.SqlError,
+  SqlClient.SqlClient
+> {
   const sql = yield* SqlClient.SqlClient
   const [row] = yield* sql<Row>`
-    SELECT * FROM webhook_lag_v1(${leaseSeconds}::integer * interval '1 second')`
+    SELECT * FROM webhook_lag_v2(${leaseSeconds}::integer * interval '1 second', ${from}::timestamptz, ${to}::timestamptz)`
   const { failing, half_open, oldest_ms, opened, owed_ms, waiting } = row!
   return {
     outboxLagSeconds: Math.floor(owed_ms / 1000),

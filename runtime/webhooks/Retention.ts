@@ -7,6 +7,14 @@ import { SqlClient, type SqlError } from "effect/sql"
 import type { Leases } from "../Leases.ts"
 import { batchSize, countPruned, inBatches, initializePruned, runPeriodically } from "../Retention.ts"
 import { preferIndexScans } from "../store/IndexPlans.ts"
+import {
+  dropPartitions,
+  type Partition,
+  partitionOfOldRows,
+  pastPartitions,
+  readPartitions
+} from "../store/partitions/Partitions.ts"
+import { makeDueSpan } from "./DueSpan.ts"
 import { maximumWaitMillis } from "./RetryPolicy.ts"
 import { initializeSeries } from "../Telemetry.ts"
 
@@ -67,6 +75,7 @@ const forEachEndpointPage = <R>(
  */
 export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
+  const { from, to } = yield* Effect.flatten(makeDueSpan)
   const openBreakers = ({ e, m }: EndpointKey) =>
     sql<EndpointKey>`SELECT merchant_id AS m, endpoint_id AS e FROM webhook_lanes
       WHERE (merchant_id, endpoint_id) > (${m}::integer, ${e}) AND open_until IS NOT NULL
@@ -74,8 +83,9 @@ export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlC
       Effect.map((endpoints) => ({ endpoints, last: endpoints.length < endpointsPage ? undefined : endpoints.at(-1) }))
     )
   const batch = ({ e, m }: EndpointKey) =>
-    sql<{ readonly failed: number }>`SELECT webhook_expire_v1(${m}::integer, ${e},
-      ${maximumWaitMillis}::float8 * interval '1 millisecond', ${batchSize}::integer, ${expiredError}) AS failed`.pipe(
+    sql<{ readonly failed: number }>`SELECT webhook_expire_v2(${m}::integer, ${e},
+      ${maximumWaitMillis}::float8 * interval '1 millisecond', ${batchSize}::integer, ${expiredError},
+      ${from}::timestamptz, ${to}::timestamptz) AS failed`.pipe(
       Effect.map(([row]) => row!.failed),
       Effect.tap((failed) => Metric.update(expiredDeliveries, failed))
     )
@@ -90,12 +100,32 @@ export const expireOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlC
 })
 
 /**
- * Deletes attempts that ended {@link attemptRetentionDays} ago; answers how many. Endpoints that have any are found by
- * one index probe each, also those that are gone.
+ * Removes attempts that ended {@link attemptRetentionDays} ago: a month of which all are so old by dropping its
+ * partition, and in the partition from before there were months one by one. Answers how many went one by one.
  */
 export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
-  const old = sql.literal(`now() - interval '${attemptRetentionDays} days'`)
+  const [now] = yield* sql<{ readonly before: number }>`
+    SELECT extract(epoch FROM now() - ${attemptRetentionDays}::integer * interval '1 day')::float8 * 1000 AS before`
+  const partitions = yield* readPartitions("webhook_attempts")
+  yield* dropPartitions("webhook_attempts", pastPartitions(partitions, now!.before))
+  const first = partitionOfOldRows(partitions, now!.before)
+  return first === undefined ? 0 : yield* pruneAttemptRows(now!.before, first)
+})
+
+/**
+ * Deletes attempts of a partition that ended before a moment, epoch milliseconds, one by one; answers how many.
+ * Endpoints that have any are found by one index probe each, also those that are gone.
+ */
+const pruneAttemptRows = Effect.fnUntraced(function*(
+  beforeMillis: number,
+  { toMillis }: Partition
+): Effect.fn.Return<number, SqlError.SqlError, SqlClient.SqlClient> {
+  const sql = yield* SqlClient.SqlClient
+  const at = (millis: number) => sql.literal(`to_timestamp(${millis / 1000}::float8)`)
+  const old = at(beforeMillis)
+  // Rows of another partition may have the same ctid.
+  const isInPartition = sql`a.ended_at < ${at(toMillis)}`
   const oldest = sql.literal("ORDER BY a.merchant_id, a.endpoint_id, a.ended_at LIMIT 1")
   const endpointsWithOld = ({ e, m }: EndpointKey) =>
     Effect.andThen(
@@ -103,11 +133,11 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
       sql<EndpointKey & { readonly is_old: boolean }>`
         WITH RECURSIVE lanes AS (
           (SELECT a.merchant_id AS m, a.endpoint_id AS e, a.ended_at, 1 AS n FROM webhook_attempts a
-            WHERE (a.merchant_id, a.endpoint_id) > (${m}::integer, ${e}) ${oldest})
+            WHERE (a.merchant_id, a.endpoint_id) > (${m}::integer, ${e}) AND ${isInPartition} ${oldest})
           UNION ALL
           SELECT x.m, x.e, x.ended_at, l.n + 1 FROM lanes l CROSS JOIN LATERAL (
             SELECT a.merchant_id AS m, a.endpoint_id AS e, a.ended_at FROM webhook_attempts a
-            WHERE (a.merchant_id, a.endpoint_id) > (l.m, l.e) ${oldest}) x
+            WHERE (a.merchant_id, a.endpoint_id) > (l.m, l.e) AND ${isInPartition} ${oldest}) x
           WHERE l.n < ${endpointsPage}::integer
         )
         SELECT m, e, ended_at < ${old} AS is_old FROM lanes ORDER BY m, e`
@@ -121,13 +151,13 @@ export const pruneAttemptsOnce: Effect.Effect<number, SqlError.SqlError, SqlClie
   const batch = (endpoints: ReadonlyArray<EndpointKey>) =>
     Effect.andThen(
       preferIndexScans,
-      sql`DELETE FROM webhook_attempts WHERE ctid = ANY (ARRAY(
+      sql`DELETE FROM webhook_attempts a WHERE ${isInPartition} AND a.ctid = ANY (ARRAY(
         SELECT a.ctid FROM unnest(${endpoints.map(({ m }) => m)}::integer[], ${
         endpoints.map(({ e }) => e)
       }::text[]) AS l(m, e)
         CROSS JOIN LATERAL (
           SELECT a.ctid FROM webhook_attempts a
-          WHERE a.merchant_id = l.m AND a.endpoint_id = l.e AND a.ended_at < ${old}
+          WHERE a.merchant_id = l.m AND a.endpoint_id = l.e AND ${isInPartition} AND a.ended_at < ${old}
           ORDER BY a.ended_at LIMIT ${batchSize}) a
         LIMIT ${batchSize})) RETURNING 1`
     ).pipe(sql.withTransaction, Effect.map((rows) => rows.length), countPruned("webhook_attempts"))

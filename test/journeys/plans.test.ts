@@ -53,7 +53,7 @@ const unchangedTables = [
  * look at the queue read 85 and 185 pages in two runs, 11 and 15 in others, and it is not known why; a claim whose
  * plan had changed read tens of thousands.
  */
-const allowedPages = (before: number, name: string) => 4 * before + (name.includes("webhook_waiting_v1") ? 400 : 20)
+const allowedPages = (before: number, name: string) => 4 * before + (name.includes("webhook_waiting_v2") ? 400 : 20)
 
 /** What a shop and its payors do all day: create, read, list, pay, expire; deliveries and timers come by themselves. */
 const trade = Effect.fnUntraced(function*(shop: Shop) {

@@ -31,7 +31,8 @@ export const dumpRows = Effect.gen(function*() {
       SELECT array_agg(a.attname::text ORDER BY a.attnum) FROM pg_attribute a
       WHERE a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
     ) AS columns
-    FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r'
+    FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+      AND NOT c.relispartition
       AND c.relname NOT LIKE 'migrations\\_%' ORDER BY c.relname`
   const sequences = yield* sql<{ name: string; value: string | null }>`
     SELECT sequencename::text AS name, last_value::text AS value FROM pg_sequences ORDER BY sequencename`

@@ -8,14 +8,14 @@ interface Dumped {
 }
 
 /**
- * Sequences that no column owns, tables with their columns and constraints, indexes that no constraint owns, the heads
+ * Sequences that no column owns, tables with their columns and constraints but not their partitions, indexes that no constraint owns, the heads
  * of functions, whose bodies are files of their own, and triggers.
  */
 const objects = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   return yield* sql<Dumped>`
     WITH relations AS (
-      SELECT c.* FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relname NOT LIKE 'migrations\\_%'
+      SELECT c.* FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition AND c.relname NOT LIKE 'migrations\\_%'
     )
     SELECT 1 AS place, c.relname AS name, format('CREATE SEQUENCE %I AS %s INCREMENT %s START %s CACHE %s', c.relname,
         format_type(s.seqtypid, NULL), s.seqincrement, s.seqstart, s.seqcache) AS text
@@ -35,8 +35,8 @@ const objects = Effect.gen(function*() {
         ), (
           SELECT string_agg(format('  CONSTRAINT %I %s', k.conname, pg_get_constraintdef(k.oid)), E',\\n' ORDER BY k.conname)
           FROM pg_constraint k WHERE k.conrelid = c.oid AND k.contype <> 'n'
-        )), ' WITH (' || array_to_string(c.reloptions, ', ') || ')')
-      FROM relations c WHERE c.relkind = 'r'
+        )), coalesce(' PARTITION BY ' || pg_get_partkeydef(c.oid), ' WITH (' || array_to_string(c.reloptions, ', ') || ')'))
+      FROM relations c WHERE c.relkind IN ('r', 'p')
     UNION ALL
     SELECT 3, i.relname, pg_get_indexdef(i.oid) FROM relations i JOIN pg_index x ON x.indexrelid = i.oid
       WHERE NOT EXISTS (SELECT FROM pg_constraint k WHERE k.conindid = i.oid)

@@ -63,7 +63,7 @@ export const growTables = (copies: number, except: ReadonlyArray<string>) =>
       ) as is_unique
       from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
         and a.attgenerated = ''
-      where c.relkind = 'r' and c.relnamespace = 'public'::regnamespace
+      where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
       order by c.relname, a.attnum`
     for (const [table, all] of Map.groupBy(columns, (column) => column.table)) {
       if (except.includes(table)) continue

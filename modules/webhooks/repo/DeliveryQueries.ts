@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { indexScanSettings, preferIndexScans } from "../../../runtime/store/IndexPlans.ts"
 import { eventIdOf, type EventPosition } from "../../../schemas/Ids.ts"
 import type { PublicError } from "../../../schemas/Errors.ts"
+import { millisOfId } from "../../../runtime/webhooks/DeliveryId.ts"
 import type { DeliveryStatus } from "../../../schemas/Webhook.ts"
 import type { DeliveriesPage } from "../rules.ts"
 import { type EndpointScope, type ManagedEndpoint, readEndpoints } from "./EndpointQueries.ts"
@@ -95,6 +96,15 @@ export const visibleDeliveries = (
   d.merchant_id = ${merchantId} AND ${sql.literal(by === "endpoint" ? "d.endpoint_id" : "d.endpoint_id || ''")} = ${id}
   AND (${environment}::text IS NULL OR e.environment = ${environment})`
 
+/** The delivery `d` with an id, which mostly says in which partition it is. */
+export const hasId = (sql: SqlClient.SqlClient, id: string) => {
+  const millis = millisOfId(id)
+  return millis === undefined ? sql`d.id = ${id}::uuid` : sql`d.id = ${id}::uuid
+    AND d.created_at >= to_timestamp(${millis}::float8 / 1000) AND d.created_at < to_timestamp(${
+    millis + 1
+  }::float8 / 1000)`
+}
+
 /**
  * Newest first, and whether there are more beyond; undefined when the cursor is no delivery of the endpoint. `admit`
  * says whether the endpoint that has the id, if any, may be looked at.
@@ -113,7 +123,7 @@ const readPage = (sql: SqlClient.SqlClient) =>
       // As text: a moment that went through JavaScript would have lost its microseconds.
       const [at] = page.cursor === undefined ? [] : yield* sql<{ created_at: string }>`
         SELECT d.created_at::text FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
-        WHERE ${visibleDeliveries(sql, endpoint, "key")} AND d.id = ${page.cursor}::uuid`
+        WHERE ${visibleDeliveries(sql, endpoint, "key")} AND ${hasId(sql, page.cursor)}`
       if (page.cursor !== undefined && at === undefined) return undefined
       // Types that no event has: the walk would end with the last delivery there is.
       if (page.types?.length === 0) return { deliveries: [], hasMore: false }
@@ -122,7 +132,8 @@ const readPage = (sql: SqlClient.SqlClient) =>
         ...at === undefined ? [] : [
           sql`(d.created_at, d.id) ${
             sql.literal(newer ? ">" : "<")
-          } (${at.created_at}::timestamptz, ${page.cursor}::uuid)`
+          } (${at.created_at}::timestamptz, ${page.cursor}::uuid)`,
+          sql`d.created_at ${sql.literal(newer ? ">=" : "<=")} ${at.created_at}::timestamptz`
         ],
         // In the text: the indexes of what failed and of what is in flight are found by it.
         ...page.status === undefined ? [] : [sql`d.status = ${sql.literal(`'${page.status}'`)}`],
@@ -145,26 +156,27 @@ export const deliveryQueries = (sql: SqlClient.SqlClient) => ({
   /** The endpoint a delivery went to; undefined where there is no such delivery, or the endpoint was deleted. */
   endpointOf: (merchantId: number, deliveryId: string): Effect.Effect<ManagedEndpoint | undefined> =>
     sql<{ endpoint_id: string }>`
-      SELECT endpoint_id FROM webhook_deliveries WHERE merchant_id = ${merchantId} AND id = ${deliveryId}::uuid`.pipe(
-      Effect.orDie,
-      Effect.flatMap(([found]) =>
-        found === undefined
-          ? Effect.undefined
-          : Effect.map(readEndpoints(sql, merchantId, found.endpoint_id), ([endpoint]) => endpoint)
-      )
-    ),
+      SELECT d.endpoint_id FROM webhook_deliveries d WHERE d.merchant_id = ${merchantId} AND ${hasId(sql, deliveryId)}`
+      .pipe(
+        Effect.orDie,
+        Effect.flatMap(([found]) =>
+          found === undefined
+            ? Effect.undefined
+            : Effect.map(readEndpoints(sql, merchantId, found.endpoint_id), ([endpoint]) => endpoint)
+        )
+      ),
   delivery: (endpoint: EndpointScope, id: string): Effect.Effect<Delivery | undefined> =>
     sql<DeliveryRow>`SELECT ${sql.literal(deliveryColumns)}
       FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
-      WHERE ${visibleDeliveries(sql, endpoint, "key")} AND d.id = ${id}::uuid`.pipe(
+      WHERE ${visibleDeliveries(sql, endpoint, "key")} AND ${hasId(sql, id)}`.pipe(
       Effect.map(([row]) => row && deliveryOf(row)),
       Effect.orDie
     ),
   /** What an event became for one endpoint, the newest of several. */
   deliveryOf: ({ id, merchantId }: EndpointScope, { ms, seq }: EventPosition): Effect.Effect<string | undefined> =>
-    sql<{ id: string }>`SELECT id FROM webhook_deliveries
-      WHERE merchant_id = ${merchantId} AND event_ms = ${ms} AND event_seq = ${seq} AND endpoint_id || '' = ${id}
-      ORDER BY created_at DESC, id DESC LIMIT 1`.pipe(
+    sql<{ id: string }>`SELECT d.id FROM webhook_deliveries d
+      WHERE d.merchant_id = ${merchantId} AND d.event_ms = ${ms} AND d.event_seq = ${seq} AND d.endpoint_id || '' = ${id}
+      ORDER BY d.created_at DESC, d.id DESC LIMIT 1`.pipe(
       Effect.map(([row]) => row?.id),
       Effect.orDie
     ),

@@ -15,6 +15,7 @@ import {
   deliveryOf,
   type DeliveryRow,
   eventJoin,
+  hasId,
   useIndexes,
   visibleDeliveries
 } from "./DeliveryQueries.ts"
@@ -46,6 +47,7 @@ const replayStatement = (onlyFailed: boolean): string => `
       ORDER BY d.event_ms, d.event_seq`
     : `SELECT e.ms, e.seq FROM events e
       WHERE e.merchant_id = $1 AND (e.ms, e.seq) >= ($5::bigint, $6::bigint) AND e.ms < $7::bigint
+        AND e.ms >= $5::bigint
       ORDER BY e.ms, e.seq`
 } LIMIT ${maximumExamined + 1}
   ), looked_at AS (
@@ -54,7 +56,7 @@ const replayStatement = (onlyFailed: boolean): string => `
     SELECT l.ms, l.seq FROM looked_at l
     CROSS JOIN LATERAL (
       SELECT type, environment, commerce FROM events e
-      WHERE e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq OFFSET 0
+      WHERE e.merchant_id = $1 AND e.ms = l.ms AND e.seq = l.seq AND e.ms >= $5::bigint AND e.ms < $7::bigint OFFSET 0
     ) e
     CROSS JOIN LATERAL (
       SELECT count(*) AS sent, count(*) FILTER (WHERE o.status IN (${
@@ -114,7 +116,7 @@ export const replayQueries = (sql: SqlClient.SqlClient) => ({
       sql<DeliveryRow>`
         WITH e AS (
           SELECT e.* FROM webhook_deliveries d JOIN events e ON ${sql.literal(eventJoin)}
-          WHERE ${visibleDeliveries(sql, endpoint, "key")} AND d.id = ${id}::uuid
+          WHERE ${visibleDeliveries(sql, endpoint, "key")} AND ${hasId(sql, id)}
         ), d AS (
           INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
           SELECT merchant_id, ${endpoint.id}, ms, seq FROM e RETURNING *

@@ -10,15 +10,18 @@
 -- is open is passed over; when its time is up it gets one probe, the oldest delivery. Rows of an endpoint that is gone or
 -- disabled are canceled instead.
 --
+-- Only deliveries made from `p_from` until before `p_to` are looked at: `webhook_due_span_v1`. Their events are read by
+-- a statement of its own, which knows between which times they lie, and so reads one partition or two.
+--
 -- What an endpoint with a format of its own is sent is a message, and no event.
 --
 -- The rows of an endpoint are followed by one with nothing but `lane`, what they have in common.
 CREATE FUNCTION webhook_claim_v2(
   p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[],
   p_judged text[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer,
-  p_slow_ahead integer, p_lease interval
+  p_slow_ahead integer, p_lease interval, p_from timestamptz, p_to timestamptz
 ) RETURNS TABLE (
-  id uuid, attempt integer, age_ms float8, event_ms bigint, event_seq bigint, environment text, commerce boolean,
+  id uuid, created text, attempt integer, age_ms float8, event_ms bigint, event_seq bigint, environment text, commerce boolean,
   type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json
 ) LANGUAGE plpgsql
   SET enable_seqscan = off
@@ -27,6 +30,7 @@ CREATE FUNCTION webhook_claim_v2(
   SET enable_mergejoin = off
   SET plan_cache_mode = force_generic_plan
   SET enable_sort = off
+  SET enable_incremental_sort = off
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -43,6 +47,13 @@ DECLARE
   v_share integer := greatest(p_slots / greatest(cardinality(p_endpoints), 1), 4);
   v_allowed integer;
   v_count integer;
+  v_ids uuid[];
+  v_created timestamptz[];
+  v_attempts integer[];
+  v_ms bigint[];
+  v_seqs bigint[];
+  v_first_ms bigint;
+  v_last_ms bigint;
 BEGIN
   INSERT INTO webhook_lanes (merchant_id, endpoint_id, health)
     SELECT l.m, l.e, 'unknown' FROM unnest(p_merchants, p_endpoints) AS l(m, e)
@@ -73,12 +84,14 @@ BEGIN
       WHERE w.id = v_endpoint AND w.merchant_id = v_merchant AND w.status = 'enabled';
     IF NOT FOUND THEN
       WITH c AS MATERIALIZED (
-        SELECT c.id FROM webhook_deliveries c
+        SELECT c.id, c.created_at FROM webhook_deliveries c
         WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at <= now()
+          AND c.created_at >= p_from AND c.created_at < p_to
         ORDER BY c.due_at LIMIT 1000 FOR UPDATE SKIP LOCKED
       )
       UPDATE webhook_deliveries d SET status = 'canceled', due_at = NULL, finished_at = now()
-        FROM c WHERE d.merchant_id = v_merchant AND d.id = c.id;
+        FROM c WHERE d.merchant_id = v_merchant AND d.id = c.id AND d.created_at = c.created_at
+          AND d.created_at >= p_from AND d.created_at < p_to;
       CONTINUE;
     END IF;
     CONTINUE WHEN v_target.ordered AND v_count > 0;
@@ -92,46 +105,45 @@ BEGIN
       ELSE least(p_ahead - v_count, v_share, p_slots)
     END;
     IF v_target.ordered OR v_probe THEN
-      RETURN QUERY
-        SELECT d.id, d.attempt, extract(epoch FROM now() - d.created_at)::float8 * 1000, d.event_ms, d.event_seq,
-          e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data, NULL::json
+      SELECT array_agg(d.id), array_agg(d.created_at), array_agg(d.attempt), array_agg(d.event_ms),
+          array_agg(d.event_seq), min(d.event_ms), max(d.event_ms)
+        INTO v_ids, v_created, v_attempts, v_ms, v_seqs, v_first_ms, v_last_ms
         FROM (
           SELECT c.*, bool_and(c.due_at <= now()) OVER (ORDER BY c.event_ms, c.event_seq, c.id) AS free FROM (
             SELECT c.* FROM webhook_deliveries c
             WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at IS NOT NULL
-              AND (v_target.ordered OR c.due_at <= now())
+              AND c.created_at >= p_from AND c.created_at < p_to AND (v_target.ordered OR c.due_at <= now())
             ORDER BY c.event_ms, c.event_seq, c.id LIMIT v_allowed) c
-        ) d
-        CROSS JOIN LATERAL (
-          (SELECT e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data
-            FROM events e WHERE v_target.format IS NULL
-              AND e.merchant_id = v_merchant AND e.ms = d.event_ms AND e.seq = d.event_seq OFFSET 0)
-          UNION ALL
-          (SELECT m.environment, false, m.type, NULL, NULL, 0, m.data
-            FROM webhook_messages m WHERE v_target.format IS NOT NULL
-              AND m.merchant_id = v_merchant AND m.ms = d.event_ms AND m.seq = d.event_seq OFFSET 0)
-        ) e
-        WHERE d.free ORDER BY d.event_ms, d.event_seq, d.id;
+          ORDER BY c.event_ms, c.event_seq, c.id
+        ) d WHERE d.free;
     ELSE
-      RETURN QUERY
-        SELECT d.id, d.attempt, extract(epoch FROM now() - d.created_at)::float8 * 1000, d.event_ms, d.event_seq,
-          e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data, NULL::json
+      SELECT array_agg(d.id), array_agg(d.created_at), array_agg(d.attempt), array_agg(d.event_ms),
+          array_agg(d.event_seq), min(d.event_ms), max(d.event_ms)
+        INTO v_ids, v_created, v_attempts, v_ms, v_seqs, v_first_ms, v_last_ms
         FROM (
           SELECT c.* FROM webhook_deliveries c
           WHERE c.merchant_id = v_merchant AND c.endpoint_id = v_endpoint AND c.due_at <= now()
-            AND NOT c.id = ANY (v_held)
-          ORDER BY c.due_at LIMIT v_allowed) d
-        CROSS JOIN LATERAL (
-          (SELECT e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data
-            FROM events e WHERE v_target.format IS NULL
-              AND e.merchant_id = v_merchant AND e.ms = d.event_ms AND e.seq = d.event_seq OFFSET 0)
-          UNION ALL
-          (SELECT m.environment, false, m.type, NULL, NULL, 0, m.data
-            FROM webhook_messages m WHERE v_target.format IS NOT NULL
-              AND m.merchant_id = v_merchant AND m.ms = d.event_ms AND m.seq = d.event_seq OFFSET 0)
-        ) e
-        ORDER BY d.due_at;
+            AND c.created_at >= p_from AND c.created_at < p_to AND NOT c.id = ANY (v_held)
+          ORDER BY c.due_at LIMIT v_allowed) d;
     END IF;
+    CONTINUE WHEN v_ids IS NULL;
+    RETURN QUERY
+      SELECT d.id, d.created::text, d.attempt, extract(epoch FROM now() - d.created)::float8 * 1000, d.event_ms,
+        d.event_seq, e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data,
+        NULL::json
+      FROM unnest(v_ids, v_created, v_attempts, v_ms, v_seqs) WITH ORDINALITY
+        AS d(id, created, attempt, event_ms, event_seq, place)
+      CROSS JOIN LATERAL (
+        (SELECT e.environment, e.commerce, e.type, e.request_id, e.idempotency_key, e.pending_webhooks, e.data
+          FROM events e WHERE v_target.format IS NULL
+            AND e.merchant_id = v_merchant AND e.ms = d.event_ms AND e.seq = d.event_seq
+            AND e.ms >= v_first_ms AND e.ms <= v_last_ms OFFSET 0)
+        UNION ALL
+        (SELECT m.environment, false, m.type, NULL, NULL, 0, m.data
+          FROM webhook_messages m WHERE v_target.format IS NOT NULL
+            AND m.merchant_id = v_merchant AND m.ms = d.event_ms AND m.seq = d.event_seq OFFSET 0)
+      ) e
+      ORDER BY d.place;
     GET DIAGNOSTICS v_count = ROW_COUNT;
     CONTINUE WHEN v_count = 0;
     UPDATE webhook_lanes l SET holder = p_holder, claims = l.claims + 1, held_until = now() + p_lease,

@@ -146,7 +146,7 @@ const costOf = Effect.fnUntraced(function*(page: EventsPage) {
     values
   )
   const plan = row!["QUERY PLAN"][0]!.Plan
-  const rows = nodes(plan).filter((node) => node["Relation Name"] === "events").reduce(
+  const rows = nodes(plan).filter((node) => node["Relation Name"]?.startsWith("events") === true).reduce(
     (sum, node) => sum + (node["Actual Rows"] + (node["Rows Removed by Filter"] ?? 0)) * node["Actual Loops"],
     0
   )

@@ -135,8 +135,10 @@ export const delivery = Effect.fnUntraced(
     const sql = yield* SqlClient.SqlClient
     const open = ["pending", "retrying", "delivering"].includes(status)
     const [made] = yield* sql<{ id: string }>`
-    INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, status, due_at, created_at, finished_at)
-    VALUES (${merchant}, ${to}, ${ms}, ${ms}, ${status}, ${open ? sql`now()` : null}, to_timestamp(${createdAt / 1000}),
+    INSERT INTO webhook_deliveries (id, merchant_id, endpoint_id, event_ms, event_seq, status, due_at, created_at, finished_at)
+    VALUES (delivery_id_v1(to_timestamp(${createdAt / 1000})), ${merchant}, ${to}, ${ms}, ${ms}, ${status}, ${
+      open ? sql`now()` : null
+    }, to_timestamp(${createdAt / 1000}),
       ${open ? null : sql`now()`}) RETURNING id`.pipe(Effect.orDie)
     return `whd_${made!.id}`
   }

@@ -41,7 +41,7 @@ layer(databaseLayer, { excludeTestServices: true })("the service", (it) => {
       assert.deepInclude(late, { status: "degraded", database: true, ok: false })
       assert.isAtLeast(late.oldest_due_seconds!, staleDeliverySeconds + 5)
       assert.isBelow(late.oldest_due_seconds!, 2 * staleDeliverySeconds)
-      yield* sql`DROP FUNCTION webhook_lag_v1`
+      yield* sql`DROP FUNCTION webhook_lag_v2`
       assert.deepStrictEqual(yield* report, { status: "ok", database: true, ok: true, oldest_due_seconds: null })
     }))
 })

@@ -5,6 +5,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { allTime } from "../../../runtime/webhooks/DueSpan.ts"
 import { lag } from "../../../runtime/webhooks/Lag.ts"
 import { databaseLayer } from "../../support/Database.ts"
 
@@ -77,14 +78,14 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
       `owes ${what}`,
       Effect.gen(function*() {
         yield* Effect.forEach(rows, (row, n) => write(`we_${n}`, row))
-        isAgo((yield* lag).outboxLagSeconds, seconds)
+        isAgo((yield* lag(allTime)).outboxLagSeconds, seconds)
       })
     )
 
   promise(
     "that is empty owes nothing",
     Effect.gen(function*() {
-      assert.deepStrictEqual(yield* lag, {
+      assert.deepStrictEqual(yield* lag(allTime), {
         outboxLagSeconds: 0,
         oldestPendingSeconds: 0,
         endpointsWaiting: 0,
@@ -115,7 +116,7 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
       yield* write("we_3", { health: "failing", openUntil: -1, due: [-100] })
       yield* write("we_4", { health: "failing", due: [600] })
       yield* write("we_5", { health: "failing", openUntil: 60, status: "disabled", due: [] })
-      const { oldestPendingSeconds, ...counts } = yield* lag
+      const { oldestPendingSeconds, ...counts } = yield* lag(allTime)
       isAgo(oldestPendingSeconds, 9_000)
       assert.deepInclude(counts, { endpointsWaiting: 3, endpointsFailing: 3, breakersOpen: 1, breakersHalfOpen: 1 })
     })
@@ -130,8 +131,8 @@ layer(databaseLayer, { excludeTestServices: true })("the queue", (it) => {
       yield* sql`INSERT INTO webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, due_at)
       SELECT 1, 'we_dead', n, n, now() - n * interval '1 second' FROM generate_series(1, 100000) n`
       // 100,000 rows fill 1,500 pages of the table, and 400 of an index.
-      assert.isBelow(yield* pagesOf("SELECT * FROM webhook_lag_v1('30 seconds')"), 100)
-      isAgo((yield* lag).oldestPendingSeconds, 100_000)
+      assert.isBelow(yield* pagesOf("SELECT * FROM webhook_lag_v2('30 seconds', '-infinity', 'infinity')"), 100)
+      isAgo((yield* lag(allTime)).oldestPendingSeconds, 100_000)
     })
   )
 })

@@ -98,7 +98,9 @@ layer(databaseLayer, { excludeTestServices: true })("retention", (it) => {
       yield* lane("other", 600)
       yield* waiting("other", 73)
       const expire = (endpoint: string) =>
-        sql.literal(`SELECT webhook_expire_v1(1, '${endpoint}', interval '72 hours', 1000, 'x')`)
+        sql.literal(
+          `SELECT webhook_expire_v2(1, '${endpoint}', interval '72 hours', 1000, 'x', '-infinity', 'infinity')`
+        )
       const plan = yield* Effect.andThen(
         sql`${expire("other")}`,
         sql<{ "QUERY PLAN": string }>`EXPLAIN (ANALYZE, BUFFERS, TIMING OFF) ${expire("open")}`

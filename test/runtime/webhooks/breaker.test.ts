@@ -124,7 +124,7 @@ interface Ended {
   readonly outcome: AttemptOutcome
 }
 
-/** What the database counts for a lane (see `webhook_lanes_v1`). */
+/** What the database counts for a lane (see `webhook_lanes_v2`). */
 const remembered = (history: ReadonlyArray<Ended>, lane: EndpointHealth, nowMillis: number): AttemptStatistics => {
   const anew = history.filter(({ at }) => at > lane.countedFromMillis)
   const recent = anew.filter(({ at }) => at > nowMillis - 300_000)

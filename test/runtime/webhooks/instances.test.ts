@@ -383,7 +383,7 @@ describe("results", () => {
       yield* endpoint(receiver.url("/"))
       yield* start(deliverer(settingsOf([receiver.host])))
       const named =
-        sql`SELECT oid::regprocedure::text AS name FROM pg_proc WHERE proname IN ('webhook_mark_v1', 'mark_away')`
+        sql`SELECT oid::regprocedure::text AS name FROM pg_proc WHERE proname IN ('webhook_mark_v2', 'mark_away')`
       const rename = (to: string) =>
         Effect.flatMap(
           named,
@@ -393,7 +393,7 @@ describe("results", () => {
       yield* emit(1)
       yield* receiver.seen("/", 1)
       yield* Effect.sleep(250)
-      yield* rename("webhook_mark_v1")
+      yield* rename("webhook_mark_v2")
       yield* until(allAre("succeeded"))
       assert.strictEqual(receiver.arrivals().length, 1)
     })
