@@ -72,6 +72,13 @@ CREATE TABLE chain_repairs (
   CONSTRAINT chain_repairs_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'running'::text, 'done'::text, 'failed'::text])))
 );
 
+CREATE TABLE cluster_roles (
+  address text NOT NULL,
+  role text NOT NULL,
+  names text[] NOT NULL,
+  CONSTRAINT cluster_roles_pkey PRIMARY KEY (address, role)
+);
+
 CREATE TABLE cluster_runners (
   machine_id integer NOT NULL DEFAULT nextval('cluster_runners_machine_id_seq'::regclass),
   address character varying(255) NOT NULL,
@@ -109,7 +116,7 @@ CREATE TABLE events (
   is_for_payors boolean NOT NULL DEFAULT false,
   data text NOT NULL,
   CONSTRAINT events_pkey PRIMARY KEY (merchant_id, ms, seq)
-);
+) PARTITION BY RANGE (ms);
 
 CREATE TABLE idempotency (
   merchant_id integer NOT NULL,
@@ -366,12 +373,11 @@ CREATE TABLE webhook_attempts (
   error text,
   latency_ms integer NOT NULL,
   response text,
-  CONSTRAINT webhook_attempts_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'failed'::text, 'timed_out'::text]))),
-  CONSTRAINT webhook_attempts_pkey PRIMARY KEY (merchant_id, delivery_id, attempt)
-);
+  CONSTRAINT webhook_attempts_outcome_check CHECK ((outcome = ANY (ARRAY['succeeded'::text, 'failed'::text, 'timed_out'::text])))
+) PARTITION BY RANGE (ended_at);
 
 CREATE TABLE webhook_deliveries (
-  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  id uuid NOT NULL DEFAULT delivery_id_v1(),
   merchant_id integer NOT NULL,
   endpoint_id text NOT NULL,
   event_ms bigint NOT NULL,
@@ -384,9 +390,8 @@ CREATE TABLE webhook_deliveries (
   last_latency_ms integer,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   finished_at timestamp with time zone,
-  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (merchant_id, id),
   CONSTRAINT webhook_deliveries_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'delivering'::text, 'retrying'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text])))
-) WITH (fillfactor=80);
+) PARTITION BY RANGE (created_at);
 
 CREATE TABLE webhook_endpoints (
   id text NOT NULL,
@@ -406,6 +411,8 @@ CREATE TABLE webhook_endpoints (
   created_at bigint NOT NULL,
   updated_at bigint NOT NULL,
   ordered boolean NOT NULL DEFAULT false,
+  format text,
+  is_single_attempt boolean NOT NULL DEFAULT false,
   CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_endpoints_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'disabled'::text, 'deleted'::text])))
 );
@@ -429,15 +436,26 @@ CREATE TABLE webhook_lanes (
   CONSTRAINT webhook_lanes_pkey PRIMARY KEY (merchant_id, endpoint_id)
 ) WITH (fillfactor=50);
 
+CREATE TABLE webhook_messages (
+  merchant_id integer NOT NULL,
+  ms bigint NOT NULL,
+  seq bigint NOT NULL,
+  environment text NOT NULL,
+  format text NOT NULL,
+  type text NOT NULL,
+  data text NOT NULL,
+  CONSTRAINT webhook_messages_pkey PRIMARY KEY (merchant_id, ms, seq)
+);
+
 CREATE INDEX address_claims_by_merchant ON public.address_claims USING btree (merchant_id);
 
-CREATE INDEX events_by_customer ON public.events USING btree (customer_id, environment, commerce, type, merchant_id, ms, seq) WHERE (customer_id IS NOT NULL);
+CREATE INDEX events_by_customer ON ONLY public.events USING btree (customer_id, environment, commerce, type, merchant_id, ms, seq) WHERE (customer_id IS NOT NULL);
 
-CREATE INDEX events_by_invoice ON public.events USING btree (merchant_id, invoice_id, ms, seq) WHERE (invoice_id IS NOT NULL);
+CREATE INDEX events_by_invoice ON ONLY public.events USING btree (merchant_id, invoice_id, ms, seq) WHERE (invoice_id IS NOT NULL);
 
-CREATE INDEX events_by_order ON public.events USING btree (merchant_id, order_id, ms, seq) WHERE (order_id IS NOT NULL);
+CREATE INDEX events_by_order ON ONLY public.events USING btree (merchant_id, order_id, ms, seq) WHERE (order_id IS NOT NULL);
 
-CREATE INDEX events_by_type ON public.events USING btree (environment, commerce, type, merchant_id, ms, seq) WHERE (type <> ''::text);
+CREATE INDEX events_by_type ON ONLY public.events USING btree (environment, commerce, type, merchant_id, ms, seq) WHERE (type <> ''::text);
 
 CREATE INDEX idempotency_by_age ON public.idempotency USING btree (created_at);
 
@@ -471,19 +489,19 @@ CREATE INDEX wallet_counters_by_change ON public.wallet_counters USING btree (ch
 
 CREATE INDEX wallet_restores_by_wallet ON public.wallet_restores USING btree (fingerprint);
 
-CREATE INDEX webhook_attempts_by_endpoint ON public.webhook_attempts USING btree (merchant_id, endpoint_id, ended_at);
+CREATE INDEX webhook_attempts_by_endpoint ON ONLY public.webhook_attempts USING btree (merchant_id, endpoint_id, ended_at);
 
-CREATE INDEX webhook_deliveries_by_endpoint ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id);
+CREATE INDEX webhook_deliveries_by_endpoint ON ONLY public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id);
 
-CREATE INDEX webhook_deliveries_by_event ON public.webhook_deliveries USING btree (merchant_id, event_ms, event_seq, endpoint_id);
+CREATE INDEX webhook_deliveries_by_event ON ONLY public.webhook_deliveries USING btree (merchant_id, event_ms, event_seq, endpoint_id);
 
-CREATE INDEX webhook_deliveries_given_up ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
+CREATE INDEX webhook_deliveries_given_up ON ONLY public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
 
-CREATE INDEX webhook_deliveries_given_up_by_age ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
+CREATE INDEX webhook_deliveries_given_up_by_age ON ONLY public.webhook_deliveries USING btree (merchant_id, endpoint_id, created_at, id) WHERE (status = ANY (ARRAY['failed'::text, 'canceled'::text]));
 
-CREATE INDEX webhook_deliveries_in_order ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_in_order ON ONLY public.webhook_deliveries USING btree (merchant_id, endpoint_id, event_ms, event_seq) WHERE (due_at IS NOT NULL);
 
-CREATE INDEX webhook_deliveries_waiting ON public.webhook_deliveries USING btree (merchant_id, endpoint_id, due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX webhook_deliveries_waiting ON ONLY public.webhook_deliveries USING btree (merchant_id, endpoint_id, due_at) WHERE (due_at IS NOT NULL);
 
 CREATE INDEX webhook_endpoints_by_merchant ON public.webhook_endpoints USING btree (merchant_id);
 
@@ -499,23 +517,63 @@ CREATE INDEX webhook_lanes_failing ON public.webhook_lanes USING btree (merchant
 
 -- FUNCTION claim_addresses_v1(p_fingerprint text, p_family text, p_merchant integer, p_kind text, p_limit integer, p_keys json) RETURNS TABLE(place bigint, reason text);
 
+-- FUNCTION delivery_id_v1(p_created timestamp with time zone) RETURNS uuid;
+
 -- FUNCTION mark_change_v1() RETURNS trigger;
+
+-- FUNCTION partition_check_v1(p_table text, p_part text) RETURNS void;
+
+-- FUNCTION partition_column_v1(p_table text) RETURNS text;
+
+-- FUNCTION partition_create_v1(p_table text, p_name text) RETURNS void;
+
+-- FUNCTION partition_end_v1(p_promise text) RETURNS timestamp with time zone;
+
+-- FUNCTION partition_keep_v1() RETURNS trigger;
+
+-- FUNCTION partition_limit_v1(p_table text, p_part text) RETURNS void;
+
+-- FUNCTION partition_months_v1(p_table text, p_until timestamp with time zone) RETURNS integer;
+
+-- FUNCTION partition_promise_v1(p_table text, p_part text) RETURNS text;
+
+-- FUNCTION partition_switch_v1(p_table text) RETURNS void;
+
+-- FUNCTION partition_value_v1(p_table text, p_at timestamp with time zone) RETURNS text;
+
+-- FUNCTION partitions_v1(p_table text) RETURNS TABLE(name text, from_at timestamp with time zone, to_at timestamp with time zone, is_detaching boolean);
 
 -- FUNCTION store_addresses_v1(p_fingerprint text, p_family text, p_rows json) RETURNS bigint;
 
 -- FUNCTION webhook_claim_v1(p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_judged text[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json);
 
+-- FUNCTION webhook_claim_v2(p_holder text, p_merchants integer[], p_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_judged text[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(id uuid, created text, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json);
+
+-- FUNCTION webhook_due_span_v1() RETURNS TABLE(from_at timestamp with time zone, to_at timestamp with time zone);
+
 -- FUNCTION webhook_exchange_v1(p_results boolean, p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer, p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval) RETURNS TABLE(id uuid, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json, report json);
+
+-- FUNCTION webhook_exchange_v2(p_results boolean, p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_created timestamp with time zone[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer, p_request boolean, p_holder text, p_wanted_merchants integer[], p_wanted_endpoints text[], p_counts integer[], p_held uuid[], p_slow boolean[], p_slots integer, p_other_slots integer, p_failing_slots integer, p_ahead integer, p_slow_ahead integer, p_lease interval, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(id uuid, created text, attempt integer, age_ms double precision, event_ms bigint, event_seq bigint, environment text, commerce boolean, type text, request_id text, idempotency_key text, pending_webhooks integer, data text, lane json, report json);
 
 -- FUNCTION webhook_expire_v1(p_merchant integer, p_endpoint text, p_age interval, p_limit integer, p_error text) RETURNS integer;
 
+-- FUNCTION webhook_expire_v2(p_merchant integer, p_endpoint text, p_age interval, p_limit integer, p_error text, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS integer;
+
 -- FUNCTION webhook_lag_v1(p_lease interval) RETURNS TABLE(owed_ms double precision, oldest_ms double precision, waiting integer, failing integer, opened integer, half_open integer);
+
+-- FUNCTION webhook_lag_v2(p_lease interval, p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(owed_ms double precision, oldest_ms double precision, waiting integer, failing integer, opened integer, half_open integer);
 
 -- FUNCTION webhook_lanes_v1(p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
 
+-- FUNCTION webhook_lanes_v2(p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
+
 -- FUNCTION webhook_mark_v1(p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
 
+-- FUNCTION webhook_mark_v2(p_merchants integer[], p_endpoints text[], p_tokens bigint[], p_claims bigint[], p_lanes integer[], p_ids uuid[], p_created timestamp with time zone[], p_statuses text[], p_attempts integer[], p_dues bigint[], p_outcomes text[], p_answers integer[], p_errors text[], p_latencies integer[], p_responses text[], p_environments text[], p_commerce boolean[], p_sum text, p_widths integer[], p_window interval, p_patience interval, p_slow_ms integer) RETURNS TABLE(merchant_id integer, endpoint_id text, outcomes text, version bigint, health text, consecutive_failures integer, failing_since_ms double precision, open_until_ms double precision, openings integer, judged_from_ms double precision, now_ms double precision, attempts integer, failures integer, timeouts integer, failed_events integer);
+
 -- FUNCTION webhook_waiting_v1(p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text, p_page integer, p_slots integer, p_other_slots integer, p_failing_slots integer, p_full text[]) RETURNS TABLE(merchant_id integer, endpoint_id text, claimable boolean, page_end boolean);
+
+-- FUNCTION webhook_waiting_v2(p_holder text, p_lease interval, p_merchants integer[], p_after_merchant integer, p_after_endpoint text, p_page integer, p_slots integer, p_other_slots integer, p_failing_slots integer, p_full text[], p_from timestamp with time zone, p_to timestamp with time zone) RETURNS TABLE(merchant_id integer, endpoint_id text, claimable boolean, page_end boolean);
 
 CREATE TRIGGER mark_change BEFORE INSERT OR UPDATE ON public.wallet_batches FOR EACH ROW EXECUTE FUNCTION mark_change_v1();
 
@@ -593,6 +651,7 @@ CREATE TABLE api_keys (
   made_by text,
   permissions json NOT NULL DEFAULT '["read", "write", "refund"]'::json,
   role_limits json NOT NULL DEFAULT '[]'::json,
+  use text,
   CONSTRAINT api_keys_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
   CONSTRAINT api_keys_pkey PRIMARY KEY (id),
   CONSTRAINT api_keys_scope_check CHECK ((scope = ANY (ARRAY['merchant'::text, 'commerce'::text]))),
@@ -717,6 +776,35 @@ CREATE INDEX batches_open ON public.batches USING btree (merchant_id, environmen
 CREATE INDEX batches_payouts ON public.batches USING btree (merchant_id, environment, created_at) WHERE (kind = 'payouts'::text);
 
 CREATE INDEX batches_watched ON public.batches USING btree (merchant_id, environment, network) WHERE (due_at IS NOT NULL);
+
+-- modules/btcpay
+
+CREATE TABLE btcpay_invoices (
+  merchant_id integer NOT NULL,
+  invoice_id uuid NOT NULL,
+  version bigint NOT NULL,
+  environment text NOT NULL,
+  order_id text,
+  currency text NOT NULL,
+  amount text NOT NULL,
+  rate_numerator text,
+  rate_denominator text,
+  checkout json NOT NULL,
+  told_expired boolean NOT NULL,
+  reversed boolean NOT NULL,
+  marked boolean NOT NULL,
+  status text NOT NULL,
+  additional_status text NOT NULL,
+  created_at bigint NOT NULL,
+  CONSTRAINT btcpay_invoices_environment_check CHECK ((environment = ANY (ARRAY['devnet'::text, 'mainnet'::text]))),
+  CONSTRAINT btcpay_invoices_pkey PRIMARY KEY (merchant_id, invoice_id)
+);
+
+CREATE UNIQUE INDEX btcpay_invoices_by_invoice ON public.btcpay_invoices USING btree (invoice_id);
+
+CREATE INDEX btcpay_invoices_by_order ON public.btcpay_invoices USING btree (merchant_id, environment, order_id) WHERE (order_id IS NOT NULL);
+
+CREATE INDEX btcpay_invoices_newest ON public.btcpay_invoices USING btree (merchant_id, environment, created_at, invoice_id);
 
 -- modules/commerce
 

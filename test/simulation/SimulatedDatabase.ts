@@ -45,7 +45,8 @@ const install = [
       execute format('alter table %s alter column %I set default simulated.%s', place.place_table, place.attname,
         regexp_replace(place.expression, '^.*\\.', ''));
     end loop;
-  end $$`
+  end $$`,
+  "alter table webhook_deliveries alter id set default delivery_id_v1(simulated.now())"
 ]
 
 /** Removes every row that a run has made. */
