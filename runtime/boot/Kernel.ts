@@ -48,6 +48,7 @@ import * as SignIns from "../SignIns.ts"
 import * as Sockets from "../sockets/Hub.ts"
 import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
+import * as Partitions from "../store/partitions/Months.ts"
 import * as Postgres from "../store/Postgres.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
 import { Health } from "../Telemetry.ts"
@@ -211,6 +212,7 @@ export const kernel = (config: LoadedConfig, settings: Settings["Service"], role
     part("commit", Flushes.healthLayer),
     part("chains", ChainHealth.healthLayer),
     part("leases", LeaseHealth.healthLayer),
+    part("store", Partitions.layer),
     part("timers", TimerHealth.healthLayer),
     part("prices", PriceHealth.healthLayer)
   )
