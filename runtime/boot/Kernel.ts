@@ -51,6 +51,7 @@ import * as Sockets from "../sockets/Hub.ts"
 import { type Store, type StoreError, storeLayer } from "../Store.ts"
 import * as Embedded from "../store/Embedded.ts"
 import * as StoreHealth from "../store/Health.ts"
+import * as Partitions from "../store/partitions/Months.ts"
 import * as Postgres from "../store/Postgres.ts"
 import * as Replica from "../store/Replica.ts"
 import { runtimeMigrations, runtimeSealedColumns, runtimeTables } from "../Tables.ts"
@@ -253,6 +254,7 @@ export const kernel = (
     part("commit", Flushes.healthLayer),
     part("chains", ChainHealth.healthLayer),
     part("leases", LeaseHealth.healthLayer),
+    part("store", Partitions.layer),
     part("timers", TimerHealth.healthLayer),
     part("prices", PriceHealth.healthLayer)
   )

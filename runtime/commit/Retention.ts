@@ -28,9 +28,7 @@ import {
 import { type EventType, optInTypes } from "../../schemas/Event.ts"
 import type { WireObject } from "../../schemas/WireObject.ts"
 import type { EventPosition } from "../../schemas/Ids.ts"
-
-/** How long events are kept (modules/docs/reference/events.md#retention). */
-export const eventRetentionDays = 365
+import { eventRetentionDays } from "../store/partitions/Tables.ts"
 
 const pause = "1 hour"
 

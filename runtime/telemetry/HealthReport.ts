@@ -11,6 +11,7 @@ export const CheckName = Schema.Literals([
   "timers",
   "prices",
   "archive",
+  "partitions",
   "accepting"
 ])
 export type CheckName = typeof CheckName.Type
@@ -56,7 +57,9 @@ export const HealthReport = Schema.Struct({
     /** Every asset that had a usable price has one. */
     prices: Check,
     /** Changes of the embedded database reach its archive in time; true where none is configured. */
-    archive: Check
+    archive: Check,
+    /** Months are made ahead of the tables that have a partition for each. */
+    partitions: Check
   })
 }).annotate({
   identifier: "HealthReport",
@@ -76,7 +79,8 @@ export const HealthReport = Schema.Struct({
       transfers: { ok: true },
       timers: { ok: true },
       prices: { ok: true },
-      archive: { ok: true }
+      archive: { ok: true },
+      partitions: { ok: true }
     }
   }]
 })
@@ -136,7 +140,8 @@ export const mergeReports = (own: HealthReport, first: HealthReport | null): Hea
       transfers: isWell("transfers"),
       timers: isWell("timers"),
       prices: isWell("prices"),
-      archive: isWell("archive")
+      archive: isWell("archive"),
+      partitions: isWell("partitions")
     }
   }
 }
@@ -186,7 +191,8 @@ export const makeReport = (
       transfers: isWell("transfers"),
       timers: isWell("timers"),
       prices: isWell("prices"),
-      archive: isWell("archive")
+      archive: isWell("archive"),
+      partitions: isWell("partitions")
     }
   }
 }

@@ -14,12 +14,10 @@ import {
   pastPartitions,
   readPartitions
 } from "../store/partitions/Partitions.ts"
+import { attemptRetentionDays } from "../store/partitions/Tables.ts"
 import { makeDueSpan } from "./DueSpan.ts"
 import { maximumWaitMillis } from "./RetryPolicy.ts"
 import { initializeSeries } from "../Telemetry.ts"
-
-/** How long attempts are kept (modules/docs/reference/webhooks.md#kept). */
-export const attemptRetentionDays = 30
 
 /** Deliveries are looked through this often, so one fails at most so much after its 72 hours. */
 const expiryPause = "5 minutes"

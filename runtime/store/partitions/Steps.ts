@@ -39,18 +39,23 @@ export const withBriefLocks = <A>(
       Effect.andThen(sql`SELECT set_config('lock_timeout', ${String(lockMillis)}, true)`, statement)
     ).pipe(Effect.retry({ while: isLocked, schedule: Schedule.spaced(lockPause), times: lockTimes })))
 
-const limit = (table: PartitionedTable) =>
+/** The promise about the rows of `part`: the table itself, or its open-ended partition. */
+export const promiseLimit = (table: PartitionedTable, part: string) =>
   Effect.flatMap(
     SqlClient.SqlClient,
-    (sql) => withBriefLocks(sql.unsafe(`SELECT partition_limit_v1('${table}', '${table}')`))
+    (sql) => withBriefLocks(sql.unsafe(`SELECT partition_limit_v1('${table}', '${part}')`))
   )
 
-const check = (table: PartitionedTable) =>
+/** Reads whether the rows are as {@link promiseLimit} said, in the transaction that is open. */
+export const checkPromise = (table: PartitionedTable, part: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     Effect.andThen(
       sql`SELECT set_config('statement_timeout', ${checkTimeout}, true)`,
-      sql.unsafe(`SELECT partition_check_v1('${table}', '${table}')`)
+      sql.unsafe(`SELECT partition_check_v1('${table}', '${part}')`)
     ))
+
+const limit = (table: PartitionedTable) => promiseLimit(table, table)
+const check = (table: PartitionedTable) => checkPromise(table, table)
 
 const partitions = (table: PartitionedTable) =>
   Effect.flatMap(

@@ -1,4 +1,10 @@
-/** Which tables have a partition for each month, and how far ahead the months are made. */
+/** Which tables have a partition for each month, how long a month is kept, and how far ahead the months are made. */
+
+/** How long events and their deliveries are kept (modules/docs/reference/events.md#retention). */
+export const eventRetentionDays = 365
+
+/** How long attempts are kept (modules/docs/reference/webhooks.md#kept). */
+export const attemptRetentionDays = 30
 
 /**
  * Partitioned tables, oldest first within a delivery's life. Each is partitioned by when a row was made, because that
@@ -11,6 +17,13 @@
  */
 export const partitionedTables = ["events", "webhook_deliveries", "webhook_attempts"] as const
 export type PartitionedTable = (typeof partitionedTables)[number]
+
+/** Days for which rows of a table are kept, at least: a month goes when all of it is older. */
+export const retentionDays: Readonly<Record<PartitionedTable, number>> = {
+  events: eventRetentionDays,
+  webhook_deliveries: eventRetentionDays,
+  webhook_attempts: attemptRetentionDays
+}
 
 /** Months that are made ahead of the one that is now: so many months nobody need make any. */
 export const monthsAhead = 3

@@ -11,7 +11,7 @@ import { maximumSessions, maximumWallets } from "../../../modules/identity/rules
 import { toleranceOf } from "../../../modules/invoices/machine.ts"
 import { settingsOf } from "../../../modules/settings/rules.ts"
 import { maximumExamined, maximumReplayed } from "../../../modules/webhooks/rules.ts"
-import { eventRetentionDays } from "../../../runtime/commit/Retention.ts"
+import { eventRetentionDays } from "../../../runtime/store/partitions/Tables.ts"
 import { SettingsSchema } from "../../../runtime/Settings.ts"
 import { heartbeatSeconds } from "../../../runtime/sockets/Frames.ts"
 import {

@@ -11,6 +11,7 @@ import { type Rollup, width } from "../../../runtime/Rollups.ts"
 import { type EventDraft, previousAttributes } from "../../../schemas/Event.ts"
 import type { WireObject } from "../../../schemas/WireObject.ts"
 import { makeRandom, startSeconds } from "../../fixtures/histories.ts"
+import { closeFirst } from "../../support/PartitionTime.ts"
 import { commitDatabase, commitOf, instance } from "./CommitFixture.ts"
 
 type Instance = Effect.Success<ReturnType<typeof instance>>
@@ -196,6 +197,56 @@ describe("pruned events", () => {
       select merchant_id, 'we_1', pruned_ms, pruned_seq from merchant_streams where merchant_id = 3`
       assert.strictEqual(yield* Effect.provide(pruneEventsOnce, log.services), 0)
       assert.strictEqual(yield* countOf(log, "webhook_deliveries"), 41)
+    })
+  )
+
+  promise(
+    "of a month go with it: their sums stay, what is still to be sent keeps it, and commits go on",
+    Effect.gen(function*() {
+      const database = yield* commitDatabase
+      const log = yield* instance(database, [things("kept")])
+      const { sql } = log
+      const run = <A, E>(effect: Effect.Effect<A, E, any>) =>
+        Effect.provide(effect, log.services) as Effect.Effect<A, E>
+      const day = 86_400_000
+      const end = Date.now() - 366 * day
+      for (const table of ["events", "webhook_deliveries"] as const) yield* run(closeFirst(table, end))
+      yield* history(log, 3)
+      // All but the last ten are of the month that is past.
+      const [edge] = yield* sql<{ seq: bigint }>`select seq from events order by seq desc offset 9 limit 1`
+      yield* sql`update events set ms = ms - ${String(400 * day)}::bigint where seq < ${edge!.seq}`
+      yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq, created_at, due_at, status)
+        select merchant_id, 'we_1', ms, seq, to_timestamp(ms / 1000.0), null, 'succeeded' from events`
+      const moved = yield* countOf(log, "events")
+      // Queued once more just now, of an event of the month.
+      yield* sql`insert into webhook_deliveries (merchant_id, endpoint_id, event_ms, event_seq)
+        select merchant_id, 'we_1', ms, seq from events order by ms limit 1`
+      assert.strictEqual(yield* run(pruneEventsOnce), 0)
+      assert.strictEqual(yield* countOf(log, "events"), moved)
+      assert.deepStrictEqual(yield* sql`select max(pruned_ms)::integer as pruned from merchant_streams`, [{
+        pruned: 0
+      }])
+
+      yield* sql`update webhook_deliveries set due_at = null, status = 'succeeded'`
+      const writing = yield* Effect.forkScoped(Effect.forever(
+        log.append(commitOf(3, { events: [event("invoice.updated", { object: "invoice", id: "b", metadata: {} })] }))
+      ))
+      assert.strictEqual(yield* run(pruneEventsOnce), moved - 10)
+      yield* Fiber.interrupt(writing)
+      const names = (table: string) =>
+        Effect.map(
+          sql<{ name: string }>`select name from partitions_v1(${table})`,
+          (rows) => rows.map(({ name }) => name.replace(/\d{4}_\d{2}/, "then"))
+        )
+      assert.deepStrictEqual(yield* names("events"), ["events_from_then"])
+      assert.deepStrictEqual(yield* names("webhook_deliveries"), ["webhook_deliveries_from_then"])
+      const left = yield* sql`select
+        (select count(*)::integer from events where merchant_id < 3) as events,
+        (select count(*)::integer from webhook_deliveries) as deliveries`
+      assert.deepStrictEqual(left, [{ events: 10, deliveries: 10 }])
+      const counting = yield* instance(database, [things("kept"), things("new")])
+      assert.deepStrictEqual(yield* sumsOf(counting, "new"), yield* sumsOf(log, "kept"))
+      assert.strictEqual(yield* run(pruneEventsOnce), 0)
     })
   )
 
