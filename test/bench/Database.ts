@@ -29,6 +29,8 @@ const pause = (millis: number) => new Promise((resolve) => setTimeout(resolve, m
 export interface DatabaseServer {
   /** Directory of its unix socket. */
   readonly host: string
+  /** Ends all sessions and starts it again on the same data, as an operator's restart does. */
+  readonly restart: Effect.Effect<void>
 }
 
 /** A server that is stopped and removed with the scope. */
@@ -44,24 +46,35 @@ export const databaseServer: Effect.Effect<DatabaseServer, never, Scope.Scope> =
       ...["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]
     ], { ...runAs, cwd: root, encoding: "utf8" })
     if (made.status !== 0) throw new Error(`initdb: ${made.stderr}`)
-    const child = spawn(programs.postgres, ["-D", data, "-k", root, ...settings], {
-      ...runAs,
-      cwd: root,
-      detached: true,
-      stdio: "ignore"
-    })
-    const pidFile = join(data, "postmaster.pid")
-    while (!(existsSync(pidFile) && readFileSync(pidFile, "utf8").split("\n")[7]?.trim() === "ready")) {
-      if (child.exitCode !== null) throw new Error("the bench's PostgreSQL did not start")
-      await pause(lookMillis)
+    const start = async () => {
+      const child = spawn(programs.postgres, ["-D", data, "-k", root, ...settings], {
+        ...runAs,
+        cwd: root,
+        detached: true,
+        stdio: "ignore"
+      })
+      const pidFile = join(data, "postmaster.pid")
+      while (!(existsSync(pidFile) && readFileSync(pidFile, "utf8").split("\n")[7]?.trim() === "ready")) {
+        if (child.exitCode !== null) throw new Error("the bench's PostgreSQL did not start")
+        await pause(lookMillis)
+      }
+      return child
     }
-    return { host: root, child }
-  }),
-  ({ child, host }) =>
-    Effect.promise(async () => {
+    let child = await start()
+    const end = async () => {
       const gone = new Promise((resolve) => child.once("exit", resolve))
       child.kill("SIGINT")
       await gone
+    }
+    const restart = Effect.promise(async () => {
+      await end()
+      child = await start()
+    })
+    return { host: root, restart, end }
+  }),
+  ({ end, host }) =>
+    Effect.promise(async () => {
+      await end()
       rmSync(host, { recursive: true, force: true })
     })
 )

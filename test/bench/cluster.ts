@@ -31,6 +31,9 @@ const idleMillis = 15_000
 /** How long a fault's consequences are waited for once all names are done again. */
 const settleMillis = 3_000
 
+/** After which the server's statistics have all that the instances' start cost. */
+const statisticsMillis = 15_000
+
 /** Within which an instance that joins, or comes back, is given its part. */
 const joinMillis = 5_000
 
@@ -129,9 +132,9 @@ export const cluster = ({ progress, rounds, server }: Bench): Effect.Effect<Read
     yield* awaitCalm(query, names.length, 3)
     for (const { child } of instances) child.kill("SIGKILL")
 
-    // Without work: what is left is the engine's own.
+    // Without work: what is left is the engine's own. A session that is idle tells its transactions up to 10 s late.
     const idle = yield* Effect.forEach([1, 2, 3], () => startInstance({ ...options, names: [] }))
-    yield* Effect.sleep(settleMillis)
+    yield* Effect.sleep(statisticsMillis)
     const spent = () => idle.map(({ child }) => cpuMicros(child.pid!)).reduce((a, b) => a + b, 0)
     const transactions = Effect.map(
       query(

@@ -4,8 +4,9 @@
  * working copy of the project, its dependencies installed, that `create` and `page` are compared with; `--family`
  * keeps `histories` to one of the names in `test/support/TestedChains.ts`, `money`, `batches` or one of the chains of
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
- * calls, webhook, deliveries, claims, cluster, collect, dashboard, processes, instances, isolation, sinks, sockets,
- * start, targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery, failover, chaos, flood,
+ * calls, webhook, deliveries, claims, cluster, cluster_chaos, cluster_faults, collect, dashboard, processes, instances,
+ * isolation, sinks, sockets, start, targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery,
+ * failover, chaos, flood,
  * histories; none means all.
  */
 import { Cause, Effect } from "effect"
@@ -17,9 +18,10 @@ import { parseArgs } from "node:util"
 import { backups } from "./backup.ts"
 import type { Bench } from "./Bench.ts"
 import { calls } from "./calls.ts"
-import { chaos } from "./chaos.ts"
+import { chaos, chaosOfCluster } from "./chaos.ts"
 import { claims } from "./claims.ts"
 import { cluster } from "./cluster.ts"
+import { clusterFaults } from "./clusterFaults.ts"
 import { collect } from "./collect.ts"
 import { commerce } from "./commerce.ts"
 import { crash } from "./crash.ts"
@@ -69,6 +71,8 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   deliveries,
   claims,
   cluster,
+  cluster_chaos: chaosOfCluster,
+  cluster_faults: clusterFaults,
   collect,
   dashboard,
   processes,

@@ -36,7 +36,9 @@ import { type Fault, makeNodeProxy, type NodeProxy } from "./NodeProxy.ts"
 /** How the harness starts the service, and reaches the server of its database. */
 export interface ChaosRun {
   /** A new process on the same data and ports, as {@link chaosDeployment} says. */
-  readonly start: (endpoints: Endpoints) => Effect.Effect<Service, never, Scope.Scope>
+  readonly start: (endpoints: Endpoints, place: number) => Effect.Effect<Service, never, Scope.Scope>
+  /** Instances that serve at once, each with a place from 0 on. Default 1. */
+  readonly instances?: number
   /** Name of its database. */
   readonly database: string
   /** Runs a statement on a database of the server. */
@@ -259,9 +261,24 @@ const shuffled = <A>(all: ReadonlyArray<A>, random: () => number): ReadonlyArray
 
 const lookAgain = Effect.sleep(againMillis)
 
-/** The deployment: one process at a time, its merchants, and what was said to them. */
-const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: Endpoints) {
-  const { boot, current, end } = yield* makeRestartable(run.start(endpoints))
+/** The deployment: its instances, asked in turn, its merchants, and what was said to them. */
+const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: Endpoints, random: () => number) {
+  const places = Array.from({ length: run.instances ?? 1 }, (_, place) => place)
+  const instances = yield* Effect.forEach(places, (place) => makeRestartable(run.start(endpoints, place)))
+  let turn = 0
+  /** One that runs; null between two processes. */
+  const current = (): Service | null => {
+    const running = instances.flatMap((each) => each.current() ?? [])
+    return running.length === 0 ? null : running[turn++ % running.length]!
+  }
+  const boot = Effect.forEach(instances, (each) => each.boot, { concurrency: "unbounded", discard: true })
+  const end = (signal: "SIGTERM" | "SIGKILL") =>
+    Effect.forEach(instances, (each) => each.end(signal), { concurrency: "unbounded", discard: true })
+  /** Kills one, and starts it again while the others serve. */
+  const killOne = Effect.suspend(() => {
+    const { boot, end } = instances[instances.length === 1 ? 0 : Math.floor(random() * instances.length)]!
+    return Effect.andThen(end("SIGKILL"), boot)
+  })
   let isShut = false
   const refused = new Map<string, string>()
 
@@ -326,7 +343,7 @@ const makeDeployment = Effect.fnUntraced(function*(run: ChaosRun, endpoints: End
     isShut = is
   }
 
-  return { ask, boot, end, openShops, operate, refused, shut }
+  return { ask, boot, end, killOne, openShops, operate, refused, shut }
 })
 type Deployment = Effect.Success<ReturnType<typeof makeDeployment>>
 
@@ -533,7 +550,7 @@ export const chaos = Effect.fnUntraced(function*(run: ChaosRun): Effect.fn.Retur
     rpc: [proxies[0].url, proxies[1].url],
     xpub,
     pollMillis: Math.floor(run.blockMillis / 4)
-  })
+  }, random)
   const shops = yield* deployment.openShops
   const tokens = yield* until(
     "both tokens are offered",
@@ -740,8 +757,7 @@ const makeActs = (setting: Stage) => {
 
   const kill = Effect.gen(function*() {
     counts.kills += 1
-    yield* deployment.end("SIGKILL")
-    yield* deployment.boot
+    yield* deployment.killOne
   })
 
   const copy = (from: string, onto: string) =>
