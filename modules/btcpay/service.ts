@@ -241,8 +241,11 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
         }),
         replaceMetadata: Effect.fnUntraced(function*(found, metadata, cause) {
           yield* dieOnReplay(
-            invoices.change(found.current.invoice.id, cause, () =>
-              Effect.succeed({ commands: [{ _tag: "Amend" as const, metadata }] }))
+            invoices.change(
+              found.current.invoice.id,
+              cause,
+              () => Effect.succeed({ commands: [{ _tag: "Amend" as const, metadata }] })
+            )
           )
           return yield* again(found)
         }),
@@ -252,8 +255,11 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
             return (yield* accept(store, found, cause)) ? yield* again(found) : null
           }
           const { aggregate } = yield* dieOnReplay(
-            invoices.change(found.current.invoice.id, cause, (current) =>
-              Effect.succeed({ commands: mayMark(current) ? [{ _tag: "Cancel" as const }] : [] }))
+            invoices.change(
+              found.current.invoice.id,
+              cause,
+              (current) => Effect.succeed({ commands: mayMark(current) ? [{ _tag: "Cancel" as const }] : [] })
+            )
           )
           return aggregate.invoice.status === "canceled" ? yield* again(found) : null
         }),

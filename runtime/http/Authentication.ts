@@ -4,7 +4,7 @@
  */
 import { Deferred, Effect, Layer, Scope } from "effect"
 import type { Headers, HttpServerRequest } from "effect/http"
-import type { SoleUse, Principal } from "../../schemas/Auth.ts"
+import type { Principal, SoleUse } from "../../schemas/Auth.ts"
 import { isPublicError, type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Environment } from "../../schemas/Network.ts"
 import type { AuditLog } from "../AuditLog.ts"

@@ -1,0 +1,171 @@
+/**
+ * Goal: shops are told the status of an invoice, and sent webhooks, exactly as the tables of
+ * modules/docs/reference/btcpay.md say. Method: the real machine moves an invoice; every row of both tables is a case.
+ */
+import { assert, describe, it } from "@effect/vitest"
+import { type Aggregate, type Command, decide } from "../../../modules/invoices/machine.ts"
+import {
+  eventsOf,
+  flagsAfter,
+  noFlags,
+  type ShopEvent,
+  type ShopFlags,
+  stateOf
+} from "../../../modules/btcpay/rules/Statuses.ts"
+import { acceptanceOf, markableAs } from "../../../modules/btcpay/rules/Marks.ts"
+import { arrival, now, unpaid } from "../../fixtures/guides.ts"
+
+const seen = { networks: [], handling: "done" } as const
+const due = now + 1_001
+const graceOver = now + 1_000 + 86_401
+
+interface Told {
+  readonly current: Aggregate
+  readonly flags: ShopFlags
+  readonly events: ReadonlyArray<ShopEvent>
+}
+
+const begin: Told = { current: { invoice: unpaid, payments: [], exceptions: [] }, flags: noFlags, events: [] }
+
+/** The invoice after one commit of these commands, and the webhooks of that commit. */
+const commit = ({ current, flags }: Told, commands: ReadonlyArray<Command>, at = now + 10): Told => {
+  const decision = decide(current, commands, at)
+  assert.isObject(decision)
+  if (typeof decision === "string") throw new Error(decision)
+  return {
+    current: decision.next,
+    flags: flagsAfter(flags, current, decision.next),
+    events: eventsOf({ before: current, after: decision.next, flags })
+  }
+}
+
+const observe = (index: number, amount: bigint, at = now + 10): Command => ({
+  _tag: "Observe",
+  transfer: arrival(index, amount, at)
+})
+const idOf = (index: number) => arrival(index, 1n, 0).id
+const confirm = (index: number): Command => ({ _tag: "Confirm", paymentId: idOf(index), confirmations: 12 })
+const revert = (index: number): Command => ({ _tag: "Revert", paymentId: idOf(index) })
+const tick: Command = { _tag: "Tick", progress: seen }
+const cancel: Command = { _tag: "Cancel" }
+const acceptFirst = ({ current }: Told): Command => ({
+  _tag: "Resolve",
+  exceptionId: current.exceptions.find(({ status }) => status === "open")!.id,
+  resolution: { action: "accept", note: "", actor: "key_1", invoiceId: null }
+})
+
+const pay = (told: Told, index: number, amount: bigint, at = now + 10) =>
+  commit(commit(told, [observe(index, amount, at)], at), [confirm(index)], at)
+
+const stateIn = ({ current, flags }: Told) => Object.values(stateOf(current, flags)).join(", ")
+const types = ({ events }: Told) => events.map(({ type }) => type)
+
+const expired = commit(begin, [tick], due)
+const part = pay(begin, 1, 20_000n)
+const partExpired = commit(part, [tick], graceOver)
+const paid = pay(begin, 1, 50_000n)
+const manual = { ...begin.current.invoice, policy: { ...unpaid.policy, latePayment: "manual" as const } }
+const late = commit(
+  commit({ ...begin, current: { ...begin.current, invoice: manual } }, [tick], due),
+  [observe(1, 50_000n, due + 5)],
+  due + 5
+)
+
+describe("the status that a shop is told of an invoice", () => {
+  const rows: ReadonlyArray<readonly [string, Told, string]> = [
+    ["canceled", commit(begin, [cancel]), "Invalid, Marked"],
+    [
+      "paid because the merchant accepted a part",
+      commit(partExpired, [acceptFirst(partExpired)], graceOver),
+      "Settled, Marked"
+    ],
+    ["paid after the shop was told that it has expired", pay(expired, 1, 50_000n, due + 5), "Expired, PaidLate"],
+    ["paid with more than was asked for", pay(begin, 1, 60_000n), "Settled, PaidOver"],
+    ["paid", paid, "Settled, None"],
+    ["paid within the tolerance", pay(begin, 1, 49_995n), "Settled, None"],
+    ["no longer paid, because its payment left the chain", commit(paid, [revert(1)]), "Invalid, None"],
+    ["paid again, after its payment came back", pay(commit(paid, [revert(1)]), 1, 50_000n), "Settled, None"],
+    ["expired", expired, "Expired, None"],
+    ["underpaid past its grace", partExpired, "Expired, PaidPartial"],
+    ["all of it on its way", commit(begin, [observe(1, 50_000n)]), "Processing, None"],
+    ["more than all of it on its way", commit(begin, [observe(1, 51_000n)]), "Processing, PaidOver"],
+    ["the rest of a part payment on its way", commit(part, [observe(2, 30_000n)]), "Processing, None"],
+    ["a part on its way", commit(begin, [observe(1, 20_000n)]), "New, PaidPartial"],
+    ["underpaid within its grace", part, "New, PaidPartial"],
+    ["underpaid past its end and within its grace", commit(part, [tick], due), "New, PaidPartial"],
+    ["nothing seen", begin, "New, None"],
+    ["only money that is refused", late, "Expired, None"]
+  ]
+  for (const [name, told, expected] of rows) {
+    it(`is ${expected} where it is ${name}`, () => assert.strictEqual(stateIn(told), expected))
+  }
+})
+
+describe("the webhooks of a change", () => {
+  const rows: ReadonlyArray<readonly [string, Told, ReadonlyArray<string>]> = [
+    ["a transfer of all of it is seen", commit(begin, [observe(1, 50_000n)]), [
+      "InvoiceReceivedPayment",
+      "InvoiceProcessing"
+    ]],
+    ["a transfer of a part is seen", commit(begin, [observe(1, 20_000n)]), ["InvoiceReceivedPayment"]],
+    ["it is confirmed", paid, ["InvoicePaymentSettled", "InvoiceSettled"]],
+    ["a part is confirmed", part, ["InvoicePaymentSettled"]],
+    [
+      "a chain confirms at first sight",
+      commit(begin, [observe(1, 50_000n), confirm(1)]),
+      ["InvoiceReceivedPayment", "InvoiceProcessing", "InvoicePaymentSettled", "InvoiceSettled"]
+    ],
+    ["money comes after the end and counts", pay(expired, 1, 50_000n, due + 5), [
+      "InvoicePaymentSettled",
+      "InvoicePaidAfterExpiration"
+    ]],
+    ["its time ends unpaid", expired, ["InvoiceExpired"]],
+    ["its grace ends", partExpired, ["InvoiceExpired"]],
+    ["a part is accepted", commit(partExpired, [acceptFirst(partExpired)], graceOver), [
+      "InvoiceProcessing",
+      "InvoiceSettled"
+    ]],
+    ["its payment leaves the chain", commit(paid, [revert(1)]), ["InvoiceInvalid"]],
+    ["it is canceled", commit(begin, [cancel]), ["InvoiceInvalid"]],
+    ["a payment under way is dropped", commit(commit(begin, [observe(1, 50_000n)]), [revert(1)]), []],
+    ["more comes after it was paid", commit(paid, [observe(2, 5_000n)]), ["InvoiceReceivedPayment"]],
+    ["only its notes change", commit(begin, [{ _tag: "Amend", metadata: { orderId: "2" } }]), []],
+    ["refused money is seen", late, []]
+  ]
+  for (const [name, told, expected] of rows) {
+    it(`are ${expected.join(", ") || "none"} when ${name}`, () => assert.deepStrictEqual(types(told), expected))
+  }
+
+  it("say what the change was: manually, too much, a part, after the end", () => {
+    assert.deepInclude(pay(begin, 1, 60_000n).events.at(-1), { manuallyMarked: false, overPaid: true })
+    assert.deepInclude(commit(partExpired, [acceptFirst(partExpired)], graceOver).events.at(-1), {
+      manuallyMarked: true
+    })
+    assert.deepInclude(expired.events.at(-1), { partiallyPaid: false })
+    assert.deepInclude(partExpired.events.at(-1), { partiallyPaid: true })
+    assert.deepInclude(commit(begin, [cancel]).events.at(-1), { manuallyMarked: true })
+    assert.deepInclude(commit(paid, [revert(1)]).events.at(-1), { manuallyMarked: false })
+    assert.deepInclude(commit(expired, [observe(1, 50_000n, due + 5)], due + 5).events[0], { afterExpiration: true })
+  })
+})
+
+describe("the marks that an invoice offers", () => {
+  const rows: ReadonlyArray<readonly [string, Told, ReadonlyArray<string>]> = [
+    ["is new", begin, ["Invalid"]],
+    ["is expired with nothing seen", expired, ["Invalid"]],
+    ["has money under way", commit(begin, [observe(1, 20_000n)]), []],
+    ["is underpaid within its grace", part, []],
+    ["is underpaid past its grace", partExpired, ["Settled"]],
+    ["is paid", paid, []],
+    ["is canceled", commit(begin, [cancel]), []]
+  ]
+  for (const [name, { current, flags }, expected] of rows) {
+    it(`are ${expected.join(" and ") || "none"} where it ${name}`, () =>
+      assert.deepStrictEqual(markableAs(current, flags), expected))
+  }
+
+  it("accept late money that a person has to decide on", () => {
+    assert.isNotNull(acceptanceOf(late.current))
+    assert.include(markableAs(late.current, late.flags), "Settled")
+  })
+})
