@@ -138,7 +138,7 @@ it.live("what is asked all the time reads no month that it is not about", () =>
         direct
       )).flat().filter(({ toMillis }) => toMillis < Date.now() - 60 * day).map(({ name }) => name)
     )
-    assert.isAbove(old.size, 25)
+    assert.isAbove(old.size, 20)
     yield* recorder.take
     yield* Effect.provideService(workday, SqlClient.SqlClient, sql)
     const read = partitionsRead(yield* recorder.take).filter(({ statement }) =>
