@@ -38,11 +38,11 @@ const rest = [
 /** The claim that follows a commit for the one endpoint that is free. */
 const claim =
   `select * from webhook_claim_v2('bench', array[$1::int], array[$2::text], array[0], '{}', array[false], '{}', 64, 256, 16, 64, 4,
-  interval '30 seconds')`
+  interval '30 seconds', '-infinity', 'infinity')`
 
 /** The look for what nobody was woken for: a page. */
-const look = `select * from webhook_waiting_v1('bench', interval '1 day', null, -1, '', 1000, 64, 256, 16,
-  (select array_agg('we_full_' || n) from generate_series(1, least($1::int, 1024)) n))`
+const look = `select * from webhook_waiting_v2('bench', interval '1 day', null, -1, '', 1000, 64, 256, 16,
+  (select array_agg('we_full_' || n) from generate_series(1, least($1::int, 1024)) n), '-infinity', 'infinity')`
 
 interface Cost {
   readonly millis: number

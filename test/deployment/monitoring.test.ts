@@ -105,6 +105,14 @@ const troubles: Readonly<Record<string, Trouble>> = {
     fires: { tillwire_data_directory_free_bytes: "5x60", tillwire_data_directory_size_bytes: "100x60" },
     silent: { tillwire_data_directory_free_bytes: "15x60", tillwire_data_directory_size_bytes: "100x60" }
   },
+  TillwireMonthsMissing: {
+    fires: { "tillwire_partition_ahead_seconds{table=\"events\"}": "2600000x120" },
+    silent: { "tillwire_partition_ahead_seconds{table=\"events\"}": "8000000x120" }
+  },
+  TillwireMonthsStay: {
+    fires: { "tillwire_partition_overdue_seconds{table=\"events\"}": "1300000x120" },
+    silent: { "tillwire_partition_overdue_seconds{table=\"events\"}": "600000x120" }
+  },
   TillwireClockStepped: {
     fires: { tillwire_clock_step_seconds: "0x55 -30x5" },
     // Time is set right all the time, by little.
