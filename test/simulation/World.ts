@@ -7,7 +7,7 @@
 import { Cause, Clock, Context, Duration, Effect, type Exit, Logger, Random, References, Scheduler } from "effect"
 import { createHash } from "node:crypto"
 import { MachineClock } from "../../runtime/Clock.ts"
-import { UuidSource } from "../../runtime/Uuid.ts"
+import { makeUuidSource, UuidSource } from "../../runtime/Uuid.ts"
 import { drawsOf } from "./Draws.ts"
 import { type Fault, nameOf } from "./Faults.ts"
 
@@ -179,7 +179,7 @@ export class World {
         Context.add(Scheduler.Scheduler, scheduler),
         Context.add(Clock.Clock, clock),
         Context.add(MachineClock, clock),
-        Context.add(UuidSource, () => uuidFrom(draws.fraction)),
+        Context.add(UuidSource, makeUuidSource(() => uuidFrom(draws.fraction))),
         Context.add(Random.Random, {
           nextIntUnsafe: () => draws.below(2 ** 31),
           nextDoubleUnsafe: draws.fraction
