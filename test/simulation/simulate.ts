@@ -5,6 +5,7 @@
  *   --seeds N         how many; default: 200
  *   --from N          the first seed; default: 1
  *   --plant NAME      with this bug in the service, to see it found
+ *   --twice           each seed twice, to see that it is the same run
  *
  * The first seed of each scenario that breaks a promise is run again and made smaller; the exit code is then 1.
  */
@@ -21,7 +22,8 @@ const { values } = parseArgs({
     scenario: { type: "string" },
     seeds: { type: "string", default: "200" },
     from: { type: "string", default: "1" },
-    plant: { type: "string" }
+    plant: { type: "string" },
+    twice: { type: "boolean", default: false }
   }
 })
 
@@ -53,6 +55,10 @@ const simulate = async (scenario: Scenario, server: Awaited<ReturnType<typeof st
     for (let seed = first; seed < first + count; seed++) {
       const outcome = await run(stage, planOf(scenario, seed))
       hashes.add(outcome.hash)
+      if (values.twice && (await run(stage, outcome.plan)).hash !== outcome.hash) {
+        console.log(`seed ${seed} of ${scenario.name} is NOT the same when repeated`)
+        process.exitCode = 1
+      }
       steps += outcome.steps
       calls += outcome.calls
       for (const { _tag } of outcome.struck) struck.set(_tag, (struck.get(_tag) ?? 0) + 1)

@@ -1,0 +1,127 @@
+/**
+ * Whole instances of the service over one database and one network: a merchant and its payors outside, nodes, price
+ * sources and receivers as models. Nodes lie and fall behind, blocks are replaced, connections break, instances are
+ * killed.
+ */
+import "effect/schema/SchemaJITCompiler/enable"
+import { Context, Effect, Layer } from "effect"
+import type { HttpRouter } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { Cluster } from "../Cluster.ts"
+import type { Scenario, Violation } from "../Simulation.ts"
+import { blockSeconds } from "../service/Chain.ts"
+import { surround } from "../service/Deployment.ts"
+import { judge, tables } from "../service/Judge.ts"
+import { Caller, merchantRows, type Shop, trade } from "../service/Shop.ts"
+import { heal, trouble } from "../service/Troubles.ts"
+import { drawsOf } from "../Draws.ts"
+import { epochMillis } from "../World.ts"
+
+const instances = 2
+
+/** Until everything has come to its end when nothing goes wrong any more. */
+const patienceMillis = 600_000
+
+/** What is not at its end yet: payments that are not final, due rows, deliveries. */
+const unfinished = `
+  select (select count(*) from transfers where status = 'seen' or handled <> status)
+    + (select count(*) from invoice_payments where status in ('pending', 'manual_retry'))
+    + (select count(*) from webhook_deliveries where due_at is not null)
+    + (select count(*) from invoices where due_at is not null and due_at <= extract(epoch from now())) as n`
+
+const run: Scenario["run"] = async (world, database) => {
+  const surroundings = await surround(world, database)
+  const { chain } = surroundings
+  const outside = await world.complete(Effect.scoped(Layer.build(database.layer(world, world.outside))))
+  const sql = Context.get(outside, SqlClient.SqlClient)
+  const { key, writes } = await Effect.runPromise(merchantRows)
+  for (const { row, table } of writes) {
+    await database.read(`insert into ${table} select * from jsonb_populate_record(null::${table}, $1::jsonb)`, [
+      JSON.stringify(row)
+    ])
+  }
+  const shop: Shop = { key, invoices: [], endpoints: new Map(), surprises: [] }
+  world.onDisturbance = (number) =>
+    trouble(world, surroundings, () => shop.invoices.flatMap(({ addresses }) => [...addresses]), number)
+  const mining = Effect.forever(Effect.andThen(
+    Effect.sleep(blockSeconds * 1_000),
+    Effect.sync(() => chain.mine(Math.floor((epochMillis + world.now) / 1000)))
+  ))
+  world.fork(world.outside, mining)
+  const cluster = new Cluster<HttpRouter.HttpRouter>(world, instances, surroundings.layer)
+  await world.complete(
+    trade({ world, cluster, places: instances, surroundings, invoices: world.plan.seed === 0 ? 0 : 5, key }, shop)
+  )
+  await world.complete(Effect.andThen(cluster.recover, Effect.sync(() => heal(surroundings))))
+  const isFinished = Effect.orDie(
+    Effect.map(
+      sql.unsafe<{ n: bigint }>(unfinished).pipe(Effect.retry({ times: 100 })),
+      ([row]) => Number(row!.n) === 0
+    )
+  )
+  const isFinal = () =>
+    chain.waitingHashes().length === 0 && chain.transfers().every(({ block }) => block.height <= chain.finalHeight)
+  const wait = (patience: number): Effect.Effect<boolean> =>
+    Effect.flatMap(
+      isFinal() ? isFinished : Effect.succeed(false),
+      (is) => is || patience <= 0 ? Effect.succeed(is) : Effect.andThen(Effect.sleep(2_000), wait(patience - 2_000))
+    )
+  await world.complete(wait(patienceMillis))
+  const reader = new Caller("reader", cluster, instances, drawsOf(world.plan.seed, "reader"), shop.surprises)
+  const answered = new Map<string, Readonly<Record<string, any>>>()
+  for (const { ids } of shop.invoices) {
+    for (const id of ids) {
+      const answer = await world.complete(reader.ask({ path: `/api/v1/invoices/${id}`, headers: { "x-api-key": key } }))
+      answered.set(id, answer.json)
+    }
+  }
+  await world.complete(cluster.stop)
+  const [
+    transfers,
+    payments,
+    invoices,
+    exceptions,
+    targets,
+    events,
+    deliveries,
+    balances,
+    entries
+  ] = await Promise.all(Object.values(tables).map((statement) => database.read(statement)))
+  const violations: ReadonlyArray<Violation> = judge({
+    chain,
+    shop,
+    arrivals: surroundings.arrivals,
+    transfers: transfers!,
+    payments: payments!,
+    invoices: invoices!,
+    exceptions: exceptions!,
+    targets: targets!,
+    events: events!,
+    deliveries: deliveries!,
+    balances: balances!,
+    entries: entries!,
+    answered
+  })
+  return violations
+}
+
+export const service: Scenario = {
+  name: "service",
+  instances,
+  template: "all",
+  prepare: [],
+  faults: {
+    calls: 1_200,
+    steps: 8_000,
+    connectionsLost: 14,
+    callsDelayed: 4,
+    instancesKilled: 3,
+    instancesStalled: 2,
+    clocksStepped: 2,
+    longestClockStep: 30_000,
+    disturbances: 8
+  },
+  seedsInTests: 3,
+  plants: [],
+  run
+}
