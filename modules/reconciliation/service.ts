@@ -30,7 +30,7 @@ import {
   type StoredAdjustment
 } from "./rules.ts"
 import { makeExplainedMonths, reportMonths } from "./service/ExplainedMonths.ts"
-import { makeReport, nowOf } from "./service/PeriodReports.ts"
+import { makeReports, nowOf } from "./service/PeriodReports.ts"
 import { readWallets } from "./service/WalletReadings.ts"
 
 /** A report as it stands now, or as it was closed. */
@@ -95,14 +95,7 @@ const make = Effect.gen(function*() {
   const { ledger } = services
   const reads = yield* readsOf(makeRepo)
   const explainedMonths = yield* makeExplainedMonths
-  const makeRecorded =
-    (make: ReturnType<typeof makeReport>) => (owner: BookOwner, period: Period, before?: ClosedPeriod | null) =>
-      Effect.tap(make(owner, period, before), (report) => explainedMonths.record(owner, period, report))
-  const reportOf = makeRecorded((owner, period, before) =>
-    reads((from) => makeReport({ ...services, repo: from })(owner, period, before))
-  )
-  /** What a month is closed by. */
-  const reportToClose = makeRecorded(makeReport(services))
+  const { reportOf, reportToClose } = makeReports(services, reads, explainedMonths.record)
 
   const timers = yield* Timers
   yield* timers.register(yield* readWallets({ chains, commit, repo }))

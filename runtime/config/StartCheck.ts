@@ -92,8 +92,8 @@ const replicaProblems = ({ store }: LoadedConfig) =>
     const found = yield* Effect.flip(examineReplica(store.options, store.options.replica)).pipe(
       Effect.orElseSucceed(() => null)
     )
-    const problem = found === null ? null : storeProblem(found)
-    return problem === null ? [] : [problem]
+    if (found === null) return []
+    return [storeProblem(found) ?? { path: ["store", "options", "url"], message: found.message }]
   })
 
 /** Loads a config and fails with the report of everything that a start would refuse. */

@@ -160,7 +160,7 @@ const outcomeOf = <A, E>(exit: Exit.Exit<A, E>): Outcome<A, E> => {
   const state = sqlStateOf(error)
   // By its limit of time: the primary would not be faster, and would do it beside its own work.
   if (state === "57014") return { _tag: "Answered", exit }
-  // Rows that it shows were removed on the primary meanwhile (40001), a right that its role lacks: of these reads alone.
+  // Rows that it shows were removed on the primary meanwhile (40001), or its role lacks a right: of these reads alone.
   const isOfServer = state === undefined || /^(08|53|57)/.test(state)
   return { _tag: "Failed", reason: isOfServer ? databaseMessage(error) : null }
 }

@@ -1,6 +1,6 @@
 /**
- * Goal: what a merchant is told never goes back, whichever instance is asked and whatever becomes of the replica, and an
- * operator hears of it. Method: two instances on a primary of Debian's PostgreSQL and one streaming standby, whose
+ * Goal: what a merchant is told never goes back, whichever instance is asked and whatever becomes of the replica, and
+ * an operator hears of it. Method: two instances on a primary of Debian's PostgreSQL and one streaming standby, whose
  * replay is held and which is killed; nothing keeps a caller with one instance.
  */
 import { assert, describe, it, layer } from "@effect/vitest"

@@ -1,6 +1,6 @@
 /**
- * A primary and its streaming standbys, of Debian's own PostgreSQL: real replication, which the embedded binaries cannot
- * make because they have no `pg_basebackup`.
+ * A primary and its streaming standbys, of Debian's own PostgreSQL: real replication, which the embedded binaries
+ * cannot make because they have no `pg_basebackup`.
  */
 import { Effect, type Scope } from "effect"
 import { execFile, execFileSync } from "node:child_process"

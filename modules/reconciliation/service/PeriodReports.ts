@@ -1,6 +1,7 @@
 /** The report of a period as it stands now, read from all sources. */
 import { Effect } from "effect"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
+import type { ReadsOf } from "../../../runtime/ReadReplica.ts"
 import type { BookOwner, Ledger } from "../../ledger/plugin.ts"
 import { maximumComparisons, type Repo } from "../repo.ts"
 import {
@@ -117,3 +118,22 @@ export const makeReport = (services: ReportServices) =>
       now
     }, (asset) => ledger.tokenOf(owner.environment, asset))
   })
+
+/** Reports, each of which `record` hears of. */
+export const makeReports = (
+  services: ReportServices,
+  reads: ReadsOf<Repo>,
+  record: (owner: BookOwner, period: Period, report: Report) => Effect.Effect<void>
+) => {
+  const recorded =
+    (make: ReturnType<typeof makeReport>) => (owner: BookOwner, period: Period, before?: ClosedPeriod | null) =>
+      Effect.tap(make(owner, period, before), (report) => record(owner, period, report))
+  return {
+    /** For whoever reads it. */
+    reportOf: recorded((owner, period, before) =>
+      reads((repo) => makeReport({ ...services, repo })(owner, period, before))
+    ),
+    /** What a month is closed by: on the primary. */
+    reportToClose: recorded(makeReport(services))
+  }
+}

@@ -19,7 +19,7 @@ export interface ServerFacts {
 
 /**
  * The statement behind {@link ServerFacts}; it takes no right but to connect. A standby that has followed a promotion
- * writes its new timeline down with its next restart point, and shows it at once to a role that has `pg_read_all_stats`.
+ * writes its new timeline down with its next restart point. To a role that has `pg_read_all_stats` it shows it at once.
  */
 export const factsStatement = `select pg_is_in_recovery() as standby,
   (select system_identifier from pg_control_system())::text as system,

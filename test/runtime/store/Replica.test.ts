@@ -56,6 +56,10 @@ interface Answer {
 
 const database = "payments"
 
+/** Writers at once, and rows that each of them stores one after the other. */
+const writers = 3
+const burst = 150
+
 const optionsOf = (primary: Server, replica: Server, name = database) => ({
   url: Redacted.make(primary.urlOf(name)),
   maxConnections: 4,
@@ -147,6 +151,46 @@ if (standbysMissing !== undefined) {
           yield* replica.query("postgres", "select pg_wal_replay_resume()")
           assert.deepStrictEqual(yield* isOfReplica(store), { standby: true, rows: before.rows + 1 })
         })
+      ))
+
+    it.effect("never goes back for callers who write and read at once, while its replay is held now and then", () =>
+      withReplica(({ primary, replica, store }) =>
+        Effect.scoped(Effect.gen(function*() {
+          const stores = [store, yield* openStore(primary, replica)]
+          yield* Effect.forEach(stores, isOfReplica)
+          const start = (yield* store.rows).rows
+          let stored = start
+          let shown = start
+          let ofReplica = 0
+          const writer = Effect.repeat(
+            Effect.tap(store.insert, () => Effect.sync(() => void (stored += 1))),
+            { times: burst - 1 }
+          )
+          const reader = ({ rows }: Store) =>
+            Effect.gen(function*() {
+              while (stored < start + writers * burst) {
+                const least = Math.max(stored, shown)
+                const answer = yield* rows
+                assert.isAtLeast(answer.rows, least)
+                shown = Math.max(shown, answer.rows)
+                if (answer.standby) ofReplica += 1
+              }
+            })
+          const hold = Effect.gen(function*() {
+            while (stored < start + writers * burst) {
+              yield* replica.query("postgres", "select pg_wal_replay_pause()")
+              yield* replica.query("postgres", "select pg_wal_replay_resume()")
+              yield* Effect.sleep(limits.interval)
+            }
+          })
+          yield* Effect.all([
+            ...Array.from({ length: writers }, () => writer),
+            ...stores.flatMap((one) => [reader(one), reader(one)]),
+            hold
+          ], { concurrency: "unbounded" })
+          assert.isAbove(ofReplica, 0)
+          assert.deepStrictEqual((yield* store.rows).rows, start + writers * burst)
+        }))
       ))
 
     it.effect("shows no row that the primary does not show yet, because a synchronous standby has not confirmed it", () =>
