@@ -47,7 +47,6 @@ const percentile = (values: ReadonlyArray<number>, share: number): number =>
 
 const isRunning = ({ child }: TrialInstance) => child.exitCode === null && child.signalCode === null
 
-// oxlint-disable-next-line max-lines-per-function -- one run: each fault finds the instances that the one before left
 export const clusterFaults = ({ kills, progress, server }: Bench): Effect.Effect<ReadonlyArray<ReportLine>> =>
   Effect.scoped(Effect.gen(function*() {
     yield* createDatabase(server, database)

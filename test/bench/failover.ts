@@ -1,5 +1,5 @@
 /**
- * A primary that dies under load: two instances of the service over a database that fails over. What clients were told
+ * A primary that dies under load: three instances of a cluster over a database that fails over. What clients were told
  * is held against what the new primary has, and the time that nobody was answered is measured.
  */
 import { Effect, Fiber } from "effect"
@@ -11,7 +11,7 @@ import type { Bench } from "./Bench.ts"
 import { median, type ReportLine } from "./Report.ts"
 
 const section = "failover"
-const instanceCount = 2
+const instanceCount = 3
 const callers = 6
 
 /** Deaths of a primary, at most: each is followed by the return of its node. */
@@ -46,6 +46,7 @@ export const failover = (
         chains: [{ use: "simulated", options: { networks: ["base"] } }],
         receivers: [receiver.host]
       }),
+      cluster: {},
       transports: [{ use: "https", options: { ca: receiverCertificate } }],
       telemetry: { logs: "json", level: "info" }
     }

@@ -125,17 +125,32 @@ behindPooler("a store behind pgbouncer", () => {
 
       // Sessions that the pooler opened before do not have them: another pooler has none of those.
       const config = configOf({ database: database.url, chains: [{ use: "simulated" }] })
-      const options = { url: yield* poolerUrl(database, { mode: "session" }), sessionSettings: "role" }
+      const { setMode, url: goodUrl } = yield* startPooler(database, { mode: "session" })
+      const options = { url: goodUrl, sessionSettings: "role" }
       const service = yield* startService({
         directory: yield* temporaryDirectory,
         config: { ...config, store: { use: "postgres", options } }
       })
       const { merchant_key: key } = yield* service.keys
-      const created = yield* service.call("/api/v1/invoices", {
-        headers: { "x-api-key": key, "idempotency-key": "behind-a-pooler" },
-        body: { amount_usd: 5 }
-      })
+      const create = (number: number) =>
+        service.call("/api/v1/invoices", {
+          headers: { "x-api-key": key, "idempotency-key": `behind-a-pooler-${number}` },
+          body: { amount_usd: 5 }
+        })
+      const created = yield* create(0)
       assert.strictEqual(created.status, 200, created.text)
+
+      // The pooler is set to another mode and back: what fails meanwhile must not fail afterwards.
+      yield* setMode("transaction")
+      yield* Effect.forEach(Array.from({ length: 60 }), (_, number) => create(number), {
+        concurrency: 12,
+        discard: true
+      })
+      yield* setMode("session")
+      yield* Effect.sleep(200)
+      const numbers = Array.from({ length: 60 }, (_, number) => 100 + number)
+      const answers = yield* Effect.forEach(numbers, create, { concurrency: 12 })
+      assert.deepStrictEqual(answers.filter(({ status }) => status !== 200).map(({ text }) => text), [])
     }).pipe(Effect.scoped))
 
   it.live("is refused where settings are dropped without a word", () =>
