@@ -1,23 +1,11 @@
 /** The replica of the `postgres` store: a standby that answers reads while it shows all that the primary does. */
-import {
-  Cause,
-  Context,
-  Deferred,
-  Effect,
-  Exit,
-  Fiber,
-  Layer,
-  Metric,
-  MutableRef,
-  Option,
-  Schedule,
-  type Scope
-} from "effect"
+import { Context, Deferred, Effect, Fiber, Layer, Metric, MutableRef, Option, Schedule, type Scope } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
 import { ReadReplica, type ReadReplicaService } from "../ReadReplica.ts"
 import { initializeSeries } from "../Telemetry.ts"
 import { explainConnection, locationOf, pool, type PostgresOptions } from "./Postgres.ts"
 import { bytesBehind, objectionToReplica } from "./replica/Fitness.ts"
+import { type Outcome, outcomeOf } from "./replica/Outcome.ts"
 import { factsOf, makeSnapshots } from "./replica/Snapshots.ts"
 import { checkSessions } from "./Sessions.ts"
 import { databaseMessage, reasonOf, sqlStateOf, StoreError } from "./StoreError.ts"
@@ -133,37 +121,9 @@ export const examineReplica = (
     )
   }))
 
-/** The database's failure in a cause, as a failure or as a defect. */
-const sqlErrorIn = (cause: Cause.Cause<unknown>): SqlError.SqlError | undefined => {
-  const errors = cause.reasons.map((reason) =>
-    Cause.isFailReason(reason) ? reason.error : Cause.isDieReason(reason) ? reason.defect : undefined
-  )
-  return errors.find(SqlError.isSqlError)
-}
-
-/** How reads on the replica ended. */
-type Outcome<A, E> =
-  /** They answered, or failed by what they found: the primary would say the same. */
-  | { readonly _tag: "Answered"; readonly exit: Exit.Exit<A, E> }
-  /** The primary has to answer. `reason`: why the replica is not asked before the next look; null: it still is. */
-  | { readonly _tag: "Failed"; readonly reason: string | null }
-
 const behind = (limits: ReplicaLimits) =>
   `it did not have everything that the primary had stored within ${limits.open} ms: it is behind, or its connections are `
   + "all in use"
-
-/** What became of reads whose snapshot had been opened or not. Pure. */
-const outcomeOf = <A, E>(exit: Exit.Exit<A, E>): Outcome<A, E> => {
-  if (Exit.isSuccess(exit)) return { _tag: "Answered", exit }
-  const error = sqlErrorIn(exit.cause)
-  if (error === undefined) return { _tag: "Answered", exit }
-  const state = sqlStateOf(error)
-  // By its limit of time: the primary would not be faster, and would do it beside its own work.
-  if (state === "57014") return { _tag: "Answered", exit }
-  // Rows that it shows were removed on the primary meanwhile (40001), or its role lacks a right: of these reads alone.
-  const isOfServer = state === undefined || /^(08|53|57)/.test(state)
-  return { _tag: "Failed", reason: isOfServer ? databaseMessage(error) : null }
-}
 
 /** Reads on the replica while it is fit, and on the primary otherwise. Fails as {@link checkReplica} does. */
 export const layer = (

@@ -89,7 +89,7 @@ const replicaCheck = "replica"
 const farBehindBytes = 16 * 1024 ** 2
 
 /** Judges a replica by the bytes that it is behind; null: it shows nothing yet. Pure. */
-export const judgeReplica = (where: string, bytes: number | null): Finding =>
+export const replicaFinding = (where: string, bytes: number | null): Finding =>
   bytes !== null && bytes < farBehindBytes
     ? ok(replicaCheck, `A standby at ${where}, ${bytes} bytes behind.`)
     : warn(
@@ -100,12 +100,12 @@ export const judgeReplica = (where: string, bytes: number | null): Finding =>
       "Look at pg_stat_replication on the primary and at the standby's log: is it connected, and is its replay paused?"
     )
 
-const replicaFindings = (options: PostgresOptions): Effect.Effect<ReadonlyArray<Finding>> => {
+const examineReplica = (options: PostgresOptions): Effect.Effect<ReadonlyArray<Finding>> => {
   const { replica } = options
   if (replica === undefined) return Effect.succeed([])
   return Effect.match(examineReplica(options, replica), {
     onFailure: ({ hint, what }) => [warn(replicaCheck, what, hint)],
-    onSuccess: (bytes) => [judgeReplica(locationOf(replica.url), bytes)]
+    onSuccess: (bytes) => [replicaFinding(locationOf(replica.url), bytes)]
   })
 }
 
@@ -124,7 +124,7 @@ const examinePostgres = Effect.fnUntraced(function*(
     const skewSeconds = (facts.now_millis - (before + after) / 2) / 1000
     return [
       ...databaseFindings(where, facts, options.maxConnections, skewSeconds),
-      ...(objection(facts) === undefined ? yield* replicaFindings(options) : []),
+      ...(objection(facts) === undefined ? yield* examineReplica(options) : []),
       ...(yield* examineContents(config))
     ]
   }).pipe(

@@ -10,7 +10,7 @@ import { FetchHttpClient } from "effect/http"
 import { writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { load } from "../../../runtime/Config.ts"
-import { databaseFindings, examineDatabase } from "../../../modules/cli/doctor/DatabaseFacts.ts"
+import { databaseFindings, examineDatabase, replicaFinding } from "../../../modules/cli/doctor/DatabaseFacts.ts"
 import type { Finding } from "../../../modules/cli/doctor/Findings.ts"
 import { examineNodes, nodeFindings } from "../../../modules/cli/doctor/NodeHeads.ts"
 import { examinePrices } from "../../../modules/cli/doctor/PriceSources.ts"
@@ -174,5 +174,15 @@ describe("doctor, of what the service stands on", () => {
     assert.match(judge({ used: 90 })[0]!, /^warn 90 of its 97 connections/)
     assert.match(judge({}, 20)[0]!, /^warn Its clock is 20 s ahead/)
     assert.match(judge({}, -90)[0]!, /^fail Its clock is 90 s behind/)
+  })
+
+  it("says how far a replica is behind, and warns where reads have long gone to the primary", () => {
+    const judge = (bytes: number | null) => {
+      const { verdict, what } = replicaFinding("db-2/till", bytes)
+      return `${verdict} ${what}`
+    }
+    assert.strictEqual(judge(0), "ok A standby at db-2/till, 0 bytes behind.")
+    assert.match(judge(40 * 1024 ** 2), /^warn .* 40 MiB behind: reads go to the primary\.$/)
+    assert.match(judge(null), /^warn .* shows nothing yet\.$/)
   })
 })

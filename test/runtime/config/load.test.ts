@@ -254,6 +254,20 @@ describe("a wrong config", () => {
       |                             ^^^^^^^^^^^^^^^^^^^^^^^^^^`
     },
     {
+      promise: "refuses the password of a replica written out for mainnet as that of its primary",
+      text: `{
+  "environments": ["mainnet"],
+  "store": { "use": "postgres", "options": {
+    "url": "postgres://db/till",
+    "replica": { "url": "postgres://till:canary@db2/till" }
+  } }
+}`,
+      report: `c.jsonc: 1 problem
+  c.jsonc:5:25  store.options.replica.url: a secret written out in a mainnet config: write "\${env:NAME}" or "\${file:/path}"
+    5 |     "replica": { "url": ********************************* }
+      |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^`
+    },
+    {
       promise: "opens no operator API without a log of what operators do, or by a credential of somebody else",
       text: `{
   "environments": ["devnet"],

@@ -4,10 +4,11 @@
  * promoted, killed, frozen and started again.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Context, Effect, Fiber, Layer, Redacted, type Scope } from "effect"
-import { SqlClient } from "effect/sql"
+import { Cause, Context, Effect, Exit, Fiber, Layer, Redacted, type Scope } from "effect"
+import { SqlClient, SqlError } from "effect/sql"
 import { readsOf } from "../../../runtime/ReadReplica.ts"
 import { bytesBehind, fitnessOf, objectionToReplica, positionOf } from "../../../runtime/store/replica/Fitness.ts"
+import { outcomeOf } from "../../../runtime/store/replica/Outcome.ts"
 import * as Replica from "../../../runtime/store/Replica.ts"
 import * as Postgres from "../../../runtime/store/Postgres.ts"
 import type { StoreError } from "../../../runtime/store/StoreError.ts"
@@ -42,6 +43,30 @@ describe("whether a replica is fit", () => {
     assert.include(objectionToReplica(primary, { ...facts, schemas: "{}" }, "x")?.what, "find tables in")
     assert.include(JSON.stringify(fitnessOf(primary, { ...facts, timeline: 2 }, "x")), "timeline 2")
     assert.include(JSON.stringify(fitnessOf(facts, facts, "x")), "is a standby itself")
+  })
+})
+
+describe("reads that failed on the replica", () => {
+  const failed = (code: string | undefined) =>
+    new SqlError.SqlError({
+      reason: new SqlError.UnknownError({ cause: Object.assign(new Error("it said so"), { code }), operation: "read" })
+    })
+  const outcome = (cause: Cause.Cause<unknown>) => {
+    const found = outcomeOf(Exit.failCause(cause))
+    return found._tag === "Answered" ? "answered" : found.reason
+  }
+
+  it("run on the primary where the server or its snapshot was lost, which alone is no reason to leave it", () => {
+    assert.strictEqual(outcome(Cause.die(failed("57P01"))), "it said so")
+    assert.strictEqual(outcome(Cause.fail(failed(undefined))), "it said so")
+    assert.isNull(outcome(Cause.die(failed("40001"))))
+    assert.isNull(outcome(Cause.die(failed("42501"))))
+    assert.isNull(outcome(Cause.interrupt(1)))
+  })
+
+  it("have failed where the primary would say the same, or take as long", () => {
+    assert.strictEqual(outcome(Cause.fail(new Error("no such invoice"))), "answered")
+    assert.strictEqual(outcome(Cause.die(failed("57014"))), "answered")
   })
 })
 
@@ -133,10 +158,15 @@ if (standbysMissing !== undefined) {
         Effect.scoped(Effect.gen(function*() {
           const other = yield* openStore(primary, replica)
           const before = yield* isOfReplica(store)
+          let ofReplica = 0
           for (let stored = 1; stored <= 40; stored++) {
             yield* other.insert
-            assert.deepStrictEqual(yield* store.rows, { standby: true, rows: before.rows + stored })
+            const { rows, standby } = yield* store.rows
+            assert.strictEqual(rows, before.rows + stored)
+            if (standby) ofReplica += 1
           }
+          // On a busy machine some of them are late.
+          assert.isAbove(ofReplica, 0)
         }))
       ))
 
