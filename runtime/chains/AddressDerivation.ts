@@ -5,7 +5,7 @@ import type { Family } from "../../schemas/Network.ts"
 import type { IndexedWallet } from "../Chains.ts"
 import type { ChainsRepo, WalletAddress } from "./ChainsRepo.ts"
 
-/** Milliseconds of derivation before everything else has its turn: one takes about 1 ms. */
+/** Milliseconds of derivation before everything else has its turn: one takes 0.4 ms. */
 export const sliceMillis = 3
 
 /** Addresses stored at once. */

@@ -1,6 +1,6 @@
 /**
  * Which instance derives which addresses of a wallet that several of them give out at once. An address of a key takes
- * about 1 ms of a processor, so two that derive the same ones are no faster than one: each says first which indices
+ * twice the processor time of everything else about it, so two that derive the same ones are no faster than one: each says first which indices
  * it derives, and takes the next ones that nobody has said (`claimDerivation` of `repo/Derivations.ts`).
  *
  * That is all a claim is. Addresses are given out in order, whoever derived them; an instance that has derived its own

@@ -1,5 +1,4 @@
 /** Receiving wallets of the EVM family: addresses from an account's public key alone (BIP-32, BIP-44, EIP-55). */
-import { secp256k1 } from "@noble/curves/secp256k1.js"
 import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex, concatBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
@@ -8,6 +7,7 @@ import { createHash } from "node:crypto"
 import { forwarderOf } from "./ForwarderWallet.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { evmAddressOf, readEvmAddress } from "../../../schemas/EvmAddress.ts"
+import { childPointsOf } from "../../../runtime/chains/ChildKeys.ts"
 import type { IndexedWallet, ReceiveTarget, WalletRef } from "../../../runtime/Chains.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 
@@ -26,8 +26,6 @@ export interface Account {
 
 /** Addresses of a listed wallet, at most: more do not fit into a request. */
 export const maximumPoolSize = 5_000
-
-const addressOf = (publicKey: Uint8Array): string => evmAddressOf(secp256k1.Point.fromBytes(publicKey).toBytes(false))
 
 /**
  * Reads an account's extended public key. Returns a sentence for people when it is not one; the text itself is never
@@ -49,10 +47,10 @@ export const readAccount = (text: string): Account | string => {
     return `expected the account key m/44'/60'/0' (depth 3), this key has depth ${key.depth}: ` +
       "addresses below it would not be the ones its wallet shows"
   }
-  const receiveBranch = key.deriveChild(0)
+  const pointAt = childPointsOf(key.deriveChild(0))
   return {
     fingerprint: bytesToHex(sha256(concatBytes(key.chainCode, key.publicKey))),
-    address: (index) => addressOf(receiveBranch.deriveChild(index).publicKey!),
+    address: (index) => evmAddressOf(pointAt(index).toBytes(false)),
     size: null
   }
 }

@@ -7,6 +7,7 @@ import { sha256 } from "@noble/hashes/sha2.js"
 import { bytesToHex, concatBytes, utf8ToBytes } from "@noble/hashes/utils.js"
 import { HDKey } from "@scure/bip32"
 import { Effect, Result } from "effect"
+import { childPointsOf } from "../../../runtime/chains/ChildKeys.ts"
 import type { IndexedWallet, WalletRef } from "../../../runtime/Chains.ts"
 import { repeatedEntry } from "../../../schemas/AddressList.ts"
 import { noForwarders, type WalletKind } from "../../../schemas/Wallet.ts"
@@ -86,8 +87,8 @@ export const readAccount = (value: string, startIndex = 0): IndexedWallet | stri
   }
   if (rest.length > 0) return `expected an xpub and one address: ${howToGive}`
   if (!isAddress(first)) return `what follows the xpub is no address of Sui: ${howToGive}`
-  const receiveBranch = key.deriveChild(0)
-  const address = (index: number) => addressOf(receiveBranch.deriveChild(index).publicKey!)
+  const pointAt = childPointsOf(key.deriveChild(0))
+  const address = (index: number) => addressOf(pointAt(index).toBytes(true))
   if (first.toLowerCase() !== address(0)) {
     return "the address is not the first one of this xpub (m/54'/784'/0'/0/0, scheme secp256k1), so funds could " +
       `arrive where your wallet does not look: ${howToGive}. A wallet whose keys are Ed25519 has no xpub: give a ` +
