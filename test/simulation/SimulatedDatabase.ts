@@ -64,7 +64,7 @@ const isKept = (table: string) => table.startsWith("migrations_") || table === "
  * Columns whose values PostgreSQL takes from a counter of its own that no run can set back. What is sealed is made with
  * a random number too, and shown in no run.
  */
-const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid", "running"])
+const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid", "running", "server"])
 
 /** Runs after which what deleted rows have left is removed. */
 const runsBetweenVacuums = 50

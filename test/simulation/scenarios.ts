@@ -1,8 +1,8 @@
 /** All scenarios. */
 import { commits } from "./scenarios/commits.ts"
 import { deliveries } from "./scenarios/deliveries.ts"
-import { service } from "./scenarios/service.ts"
+import { service, serviceOfThree } from "./scenarios/service.ts"
 import { backgroundWork } from "./scenarios/work.ts"
 import type { Scenario } from "./Simulation.ts"
 
-export const scenarios: ReadonlyArray<Scenario> = [commits, backgroundWork, deliveries, service]
+export const scenarios: ReadonlyArray<Scenario> = [commits, backgroundWork, deliveries, service, serviceOfThree]

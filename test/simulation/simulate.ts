@@ -5,6 +5,7 @@
  *   --seeds N         how many; default: 200
  *   --from N          the first seed; default: 1
  *   --plant NAME      with this bug in the service, to see it found
+ *   --plants          every planted bug in its turn, and which seed finds it
  *   --twice           each seed twice, to see that it is the same run
  *
  * The first seed of each scenario that breaks a promise is run again and made smaller; the exit code is then 1.
@@ -23,6 +24,7 @@ const { values } = parseArgs({
     seeds: { type: "string", default: "200" },
     from: { type: "string", default: "1" },
     plant: { type: "string" },
+    plants: { type: "boolean", default: false },
     twice: { type: "boolean", default: false }
   }
 })
@@ -64,6 +66,8 @@ const simulate = async (scenario: Scenario, server: Awaited<ReturnType<typeof st
       for (const { _tag } of outcome.struck) struck.set(_tag, (struck.get(_tag) ?? 0) + 1)
       if (outcome.violations.length > 0) {
         broken++
+        const promises = new Set(outcome.violations.map(({ promise }) => promise))
+        console.log(`seed ${seed} of ${scenario.name} breaks: ${[...promises].join("; ")}`)
         failed ??= outcome
       }
     }
@@ -88,6 +92,29 @@ const simulate = async (scenario: Scenario, server: Awaited<ReturnType<typeof st
   })
 }
 
+/** Searches for each planted bug, from the first seed on; whether all were found. */
+const findPlants = async (scenario: Scenario, server: Awaited<ReturnType<typeof startEmbedded>>["server"]) => {
+  let areFound = true
+  for (const plant of scenario.plants) {
+    const seed = await withDatabase(server, scenario, async (address) => {
+      const stage = await openStage(scenario, address, plant)
+      const first = Number(values.from)
+      for (let seed = first; seed < first + Number(values.seeds); seed++) {
+        const { violations } = await run(stage, planOf(scenario, seed))
+        if (violations.some(({ promise }) => promise === plant.promise)) {
+          await stage.database.close()
+          return seed
+        }
+      }
+      await stage.database.close()
+      return null
+    })
+    areFound &&= seed !== null
+    console.log(`${scenario.name}: ${seed === null ? "NOT found" : `seed ${seed} finds`}: ${plant.name}`)
+  }
+  return areFound
+}
+
 const { server, stop } = await startEmbedded()
 try {
   await Effect.runPromise(Effect.provideService(makeTemplates(server), References.MinimumLogLevel, "Warn"))
@@ -102,7 +129,10 @@ try {
   for (const name of ["seeds", "from"] as const) {
     if (!isWhole(values[name])) throw new Error(`--${name} takes a whole number, not ${values[name]}`)
   }
-  for (const scenario of chosen) if (!await simulate(scenario, server)) process.exitCode = 1
+  for (const scenario of chosen) {
+    const isGood = values.plants ? await findPlants(scenario, server) : await simulate(scenario, server)
+    if (!isGood) process.exitCode = 1
+  }
 } finally {
   await stop()
 }

@@ -108,7 +108,11 @@ export const routeFor = Effect.fnUntraced(function*(
   const { availability, catalog, chains, clock, policies } = context
   const { invoice } = current
   const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
-  const token = yield* payableToken(current, network, catalog.get(tokenId), now)
+  const known = catalog.get(tokenId)
+  const isUnverified = known?.active === false && isUsable(context, known)
+  const token = yield* payableToken(current, network, isUnverified ? { ...known, active: true } : known, now)
+  // After a start its contract was not asked yet. That it is not accepted would be a word for good.
+  if (isUnverified) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
   const driver = chains.driver(token.network, token.environment)
   if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const objection = availability.objectionTo(token)

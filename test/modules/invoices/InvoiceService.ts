@@ -193,6 +193,7 @@ const catalog = Layer.effect(
   TokenCatalog,
   Effect.map(TokenCatalog, (all) => ({
     ...all,
+    get: (id) => judged(all.get(id)),
     find: (...wanted) => judged(all.find(...wanted)),
     unverifiedTokens: (_, environment) => all.list(environment).filter(({ id }) => unasked.has(id))
   }))

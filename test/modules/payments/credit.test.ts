@@ -44,6 +44,32 @@ layer(invoiceService)("a transfer that arrives before its token's contract was a
     }).pipe(Effect.ensuring(Effect.sync(() => setAttested(usdc, true)))))
 })
 
+layer(invoiceService)("a payor who chooses a token before its contract was asked, as after a start", (it) => {
+  it.effect("is asked to try again, and not told that the token is not accepted", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const caller = callerOf(yield* newMerchant)
+      const { id } = yield* newInvoice(caller, { amount: 10_000 })
+      const current = (yield* (yield* Invoices).find(id))!
+      const payments = yield* Payments
+      setAttested(usdc, false)
+      assert.propertyVal(yield* Effect.flip(payments.route(current, "base", usdc.id)), "code", "NETWORK_DEGRADED")
+    }).pipe(Effect.ensuring(Effect.sync(() => setAttested(usdc, true)))))
+})
+
+layer(invoiceService)("a payor who chooses a token before its contract was asked, as after a start", (it) => {
+  it.effect("is asked to try again, and not told that the token is not accepted", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const caller = callerOf(yield* newMerchant)
+      const { id } = yield* newInvoice(caller, { amount: 10_000 })
+      const current = (yield* (yield* Invoices).find(id))!
+      const payments = yield* Payments
+      setAttested(usdc, false)
+      assert.propertyVal(yield* Effect.flip(payments.route(current, "base", usdc.id)), "code", "NETWORK_DEGRADED")
+    }).pipe(Effect.ensuring(Effect.sync(() => setAttested(usdc, true)))))
+})
+
 /** An invoice that ended before its money came, while the money's token has no price. */
 const unpricedLate = Effect.gen(function*() {
   usualPrices()

@@ -2,6 +2,7 @@
  * What must hold when everything is well again: judged from the chain, from what callers and receivers were told, and
  * from the tables, by sums that are written here once more.
  */
+import { maximumAttempts } from "../../../runtime/webhooks/RetryPolicy.ts"
 import type { Violation } from "../Simulation.ts"
 import { eurc, type ModelChain, unlisted } from "./Chain.ts"
 import type { Arrival } from "./Deployment.ts"
@@ -13,11 +14,11 @@ export const promises = {
   address: "no address is given to two invoices, and an invoice keeps its own",
   credited: "a transfer that is final is credited once, or waits for a decision with its amount",
   real: "nothing is counted that was not on the chain as deep as it must be",
-  sum: "an invoice counts what its payments come to, and its state says so",
-  states: "an invoice goes from state to state as it may",
+  sum: "an invoice counts what its payments come to, and goes from state to state as it may",
   events: "each event undone is the event before it, and the last one is the state",
   delivered: "each event reaches each endpoint, with the same bytes",
   order: "an endpoint in order gets an event after those before it",
+  decided: "what was decided stands, and no more goes back than came",
   ledger: "each account is the sum of its postings, and the wallet's what the chain has"
 } as const
 
@@ -37,6 +38,7 @@ export interface Remains {
   readonly deliveries: ReadonlyArray<Row>
   readonly balances: ReadonlyArray<Row>
   readonly entries: ReadonlyArray<Row>
+  readonly refunds: ReadonlyArray<Row>
   /** Invoices as the service answers for them, by id. */
   readonly answered: ReadonlyMap<string, Row>
 }
@@ -89,9 +91,38 @@ const expectedTransfers = ({ chain, targets }: Remains) => {
   return chain.transfers().filter(({ amount, from, to }) => ours.has(to) && from !== to && amount > 0n)
 }
 
+const sumOf = (amounts: ReadonlyArray<unknown>): bigint =>
+  amounts.reduce<bigint>((sum, each) => sum + BigInt(String(each)), 0n)
+
+/**
+ * Coins leave no log that another node could be searched for, so what a node hid of them is credited by the address's
+ * balance. Whether all that came to an address in coins is credited, by whatever way.
+ */
+const areCoinsCredited = (remains: Remains, to: string): boolean => {
+  const { payments, targets, transfers } = remains
+  const came = sumOf(
+    expectedTransfers(remains).filter((each) => each.to === to && each.token === null).map(({ amount }) => amount)
+  )
+  const isDone = (row: Row) => row["status"] === "confirmed" && row["handled"] === "confirmed"
+  const entries = transfers.filter((row) => row["match_key"] === to && row["token_address"] === null && isDone(row))
+  const invoiceId = targets.find((row) => row["match_key"] === to)!["invoice_id"]
+  const own = payments.filter((row) =>
+    row["invoice_id"] === invoiceId && row["metadata"].token?.symbol === "ETH" && row["status"] !== "reverted"
+  )
+  return sumOf(entries.map((row) => row["amount"])) === came && sumOf(own.map((row) => row["units"])) === came
+}
+
+const isOfBalance = (row: Row): boolean => String(row["tx_hash"]).startsWith("balance:")
+
 const judgeCredited = (remains: Remains): ReadonlyArray<Violation> => {
   const { exceptions, payments, targets, transfers } = remains
+  const withBalance = new Set(transfers.filter(isOfBalance).map((row) => String(row["match_key"])))
   return expectedTransfers(remains).flatMap((expected) => {
+    if (expected.token === null && withBalance.has(expected.to)) {
+      return areCoinsCredited(remains, expected.to)
+        ? []
+        : [{ promise: promises.credited, seen: `the coins of ${expected.to} are not credited as they came` }]
+    }
     const { amount, hash, index, to, token } = expected
     const name = `${short(hash)}/${index} of ${amount} ${token === null ? "coins" : short(token)} to ${short(to)}`
     const wrong = (what: string) => [{ promise: promises.credited, seen: `${name}: ${what}` }]
@@ -114,7 +145,12 @@ const judgeCredited = (remains: Remains): ReadonlyArray<Violation> => {
     const [payment] = same
     if (payment === undefined) return []
     if (isCounted(payment["status"])) {
-      return token === eurc || token === unlisted ? wrong("it counts, though its token is not accepted") : []
+      const isAccepted = exceptions.some((row) =>
+        row["invoice_payment_id"] === payment["id"] && row["resolution"]?.action === "accept"
+      )
+      return (token === eurc || token === unlisted) && !isAccepted
+        ? wrong("it counts, though its token is not accepted")
+        : []
     }
     const isOpen = exceptions.some((row) => row["invoice_payment_id"] === payment["id"])
     return payment["status"] === "rejected" && isOpen
@@ -129,16 +165,18 @@ const judgeReal = (remains: Remains): ReadonlyArray<Violation> => {
   return [
     ...events.flatMap(({ data }) => {
       const { object } = JSON.parse(data)
-      if (object.object !== "invoice_payment" || !isCounted(object.status)) return []
+      // What is credited by a balance names no transaction: its sum is judged.
+      if (object.object !== "invoice_payment" || !isCounted(object.status) || object.payer_tx_hash === null) return []
       const depth = chain.depths.get(object.payer_tx_hash) ?? 0
       return depth >= requiredDepth
         ? []
         : [{ promise: promises.real, seen: `${short(object.payer_tx_hash)} counted, and was ${depth} deep at most` }]
     }),
-    ...payments.filter((row) => row["status"] !== "reverted" && !onChain.has(row["tx_hash"])).map((row) => ({
-      promise: promises.real,
-      seen: `${short(row["tx_hash"])} is ${row["status"]}, and it is not on the chain`
-    }))
+    ...payments.filter((row) => row["status"] !== "reverted" && row["tx_hash"] !== null && !onChain.has(row["tx_hash"]))
+      .map((row) => ({
+        promise: promises.real,
+        seen: `${short(row["tx_hash"])} is ${row["status"]}, and it is not on the chain`
+      }))
   ]
 }
 
@@ -147,7 +185,7 @@ const judgeSums = ({ answered, invoices, payments }: Remains): ReadonlyArray<Vio
     const counted = payments.filter((each) => each["invoice_id"] === row["id"] && isCounted(each["status"]))
     const sum = counted.reduce((total, each) => total + Number(each["amount"]), 0)
     const policy = row["policy"]
-    const isEnough = sum >= Number(row["amount"]) - policy.tolerance
+    const isEnough = sum >= Number(row["amount"]) - Math.max(policy.tolerance, Number(row["accepted_shortfall"]))
     const states = sum === 0 ? ["unpaid", "expired"] : [isEnough ? "paid" : "underpaid"]
     const seen = `${row["id"]} of ${row["amount"]} is ${row["status"]} with ${row["amount_paid"]}: its payments are ` +
       (counted.map((each) => `${each["amount"]} ${each["status"]}`).join(", ") || "none")
@@ -177,7 +215,7 @@ const difference = (one: Row, other: Row): string =>
     .map((key) => `${key} ${JSON.stringify(one[key])} and not ${JSON.stringify(other[key])}`).join(", ")
 
 /** Fields of an open exception that follow its payments without an event of their own. */
-const following = ["amount", "amount_decimal", "evidence", "allowed_actions"]
+const following = ["amount", "amount_decimal", "evidence", "allowed_actions", "token", "token_amount"]
 
 const judgeEvents = ({ answered, events }: Remains): ReadonlyArray<Violation> => {
   const all = events.map(({ data, ms, seq, type }) => ({ name: `evt_${ms}-${seq} (${type})`, ...JSON.parse(data) }))
@@ -200,7 +238,7 @@ const judgeEvents = ({ answered, events }: Remains): ReadonlyArray<Violation> =>
       if (seen["object"] === "invoice" && seen["status"] !== state["status"]) {
         if (nextStates[state["status"]]?.includes(seen["status"]) !== true) {
           found.push({
-            promise: promises.states,
+            promise: promises.sum,
             seen: `${name}: ${id} goes from ${state["status"]} to ${seen["status"]}`
           })
         }
@@ -228,10 +266,14 @@ const isBefore = (one: string, other: string): boolean => {
 /** Types that an endpoint only gets that names them. */
 const isUnasked = (type: string): boolean => /^(?:exception|balance_transaction|batch)\./.test(type)
 
+/** Tried as often as is promised. */
+const isGivenUpOn = (row: Row): boolean => row["status"] === "failed" && row["attempt"] >= maximumAttempts
+
 const judgeDeliveries = ({ arrivals, deliveries, events, shop }: Remains): ReadonlyArray<Violation> => {
   const found: Array<Violation> = []
   for (const [url, endpointId] of shop.endpoints) {
     const own = arrivals.filter((arrival) => arrival.url === url)
+    const givenUp = new Set<string>()
     for (const [eventId, same] of Map.groupBy(own, (arrival) => arrival.eventId)) {
       const bodies = new Set(same.map(({ body }) => body))
       if (bodies.size > 1) {
@@ -241,7 +283,8 @@ const judgeDeliveries = ({ arrivals, deliveries, events, shop }: Remains): Reado
     for (const row of deliveries.filter((each) => each["endpoint_id"] === endpointId)) {
       const eventId = `evt_${row["event_ms"]}-${row["event_seq"]}`
       const isArrived = own.some((arrival) => arrival.eventId === eventId && arrival.status === 200)
-      if (row["status"] !== "succeeded" || !isArrived) {
+      if (isGivenUpOn(row)) givenUp.add(eventId)
+      else if (row["status"] !== "succeeded" || !isArrived) {
         found.push({
           promise: promises.delivered,
           seen: `${eventId} at ${url} is ${row["status"]} after ${row["attempt"]}, ${isArrived ? "" : "not "}answered`
@@ -252,14 +295,16 @@ const judgeDeliveries = ({ arrivals, deliveries, events, shop }: Remains): Reado
     const first = deliveries.filter((each) => each["endpoint_id"] === endpointId)
       .map((row) => `evt_${row["event_ms"]}-${row["event_seq"]}`).toSorted((a, b) => isBefore(a, b) ? -1 : 1)[0]
     for (const eventId of wanted.filter((each) => first !== undefined && !isBefore(each, first))) {
-      if (!own.some((arrival) => arrival.eventId === eventId && arrival.status === 200)) {
+      if (!givenUp.has(eventId) && !own.some((arrival) => arrival.eventId === eventId && arrival.status === 200)) {
         found.push({ promise: promises.delivered, seen: `${eventId} did not reach ${url}` })
       }
     }
     if (!url.endsWith("/ordered")) continue
     const ended = new Set<string>()
     for (const { eventId, status } of own) {
-      const open = own.find((each) => isBefore(each.eventId, eventId) && !ended.has(each.eventId))
+      const open = own.find((each) =>
+        isBefore(each.eventId, eventId) && !ended.has(each.eventId) && !givenUp.has(each.eventId)
+      )
       if (open !== undefined) {
         found.push({ promise: promises.order, seen: `${eventId} came before ${open.eventId} had ended` })
       }
@@ -267,6 +312,36 @@ const judgeDeliveries = ({ arrivals, deliveries, events, shop }: Remains): Reado
     }
   }
   return found
+}
+
+/** Refunds that will never be paid. */
+const isGivenUp = (status: unknown): boolean => ["canceled", "expired", "failed"].includes(String(status))
+
+const judgeDecisions = ({ exceptions, payments, refunds, shop }: Remains): ReadonlyArray<Violation> => {
+  const wrong = (seen: string) => ({ promise: promises.decided, seen })
+  const isReverted = (row: Row) =>
+    payments.some((each) => each["id"] === row["invoice_payment_id"] && each["status"] === "reverted")
+  return [
+    ...[...shop.decisions].flatMap(([id, action]) => {
+      const row = exceptions.find((each) => each["id"] === id)
+      if (row === undefined) return [wrong(`the exception ${id} was decided on and is not there`)]
+      // A refund that was given up asks again, and so does money that has left the chain.
+      if (row["status"] === "resolved" && row["resolution"]?.action === action) return []
+      return action === "refund" || isReverted(row)
+        ? []
+        : [wrong(`${row["type"]} ${id} was decided by ${action} and is ${row["status"]}`)]
+    }),
+    ...[...shop.refunds].filter((id) => !refunds.some((row) => row["id"] === id)).map((id) =>
+      wrong(`the refund ${id} was answered and is not there`)
+    ),
+    ...payments.flatMap((payment) => {
+      const back = refunds.filter((row) => row["payment_id"] === payment["id"] && !isGivenUp(row["status"]))
+        .reduce((sum, row) => sum + BigInt(row["token_amount"] ?? 0), 0n)
+      return back <= BigInt(payment["units"])
+        ? []
+        : [wrong(`${payment["id"]} brought ${payment["units"]}, and ${back} go back`)]
+    })
+  ]
 }
 
 const judgeLedger = (remains: Remains): ReadonlyArray<Violation> => {
@@ -318,6 +393,7 @@ export const judge = (remains: Remains): ReadonlyArray<Violation> => [
   ...judgeSums(remains),
   ...judgeEvents(remains),
   ...judgeDeliveries(remains),
+  ...judgeDecisions(remains),
   ...judgeLedger(remains)
 ]
 
@@ -331,5 +407,6 @@ export const tables = {
   events: `select * from events where merchant_id = ${merchantId} order by ms, seq`,
   deliveries: "select * from webhook_deliveries",
   balances: `select * from account_balances where merchant_id = ${merchantId}`,
-  entries: `select * from ledger_entries where merchant_id = ${merchantId}`
+  entries: `select * from ledger_entries where merchant_id = ${merchantId}`,
+  refunds: `select * from refunds where merchant_id = ${merchantId} order by id`
 } as const

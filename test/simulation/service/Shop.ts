@@ -11,6 +11,7 @@ import { type Draws, drawsOf } from "../Draws.ts"
 import type { World } from "../World.ts"
 import { eurc, type ModelTransaction, type ModelTransfer, unlisted, usdc } from "./Chain.ts"
 import { environment, masterKey, network, rates, type Surroundings } from "./Deployment.ts"
+import { decide } from "./Decisions.ts"
 import { requestTo, type ServiceRequest, type ServiceResponse } from "./Instances.ts"
 
 export const merchantId = 1
@@ -35,6 +36,10 @@ export interface Shop {
   readonly invoices: Array<KnownInvoice>
   /** Endpoints that the service said to have, by their URL. */
   readonly endpoints: Map<string, string>
+  /** What was decided of exceptions, by their ids. */
+  readonly decisions: Map<string, string>
+  /** Refunds that the service said to have. */
+  readonly refunds: Set<string>
   /** Answers that no caller should get. */
   readonly surprises: Array<string>
 }
@@ -277,7 +282,7 @@ export const trade = (options: ShopOptions, shop: Shop): Effect.Effect<void> =>
     yield* addEndpoint(merchant, shop, "https://shop.example/plain", false)
     yield* addEndpoint(merchant, shop, "https://shop.example/ordered", true)
     const tokens = yield* offeredTokens(merchant, shop)
-    yield* Effect.forEach(
+    const payments = Effect.forEach(
       Array.from({ length: options.invoices }, (_, index) => index),
       (index) =>
         Effect.gen(function*() {
@@ -295,4 +300,6 @@ export const trade = (options: ShopOptions, shop: Shop): Effect.Effect<void> =>
         }),
       { concurrency: "unbounded", discard: true }
     )
+    if (options.invoices === 0) return
+    yield* Effect.all([payments, decide(world, callerOf("decider"), shop)], { concurrency: "unbounded", discard: true })
   })

@@ -34,11 +34,12 @@ export const trouble = (world: World, surroundings: Surroundings, addresses: Add
   const { chain, nodes } = surroundings
   const until = world.now + draws.oneOf(durations)
   const node = draws.oneOf(nodes)
-  const kind = draws.below(9)
+  const kind = draws.below(10)
   world.note(`trouble ${kind} at height ${chain.head.height}`)
   switch (kind) {
     case 0:
-    case 1: {
+    case 1:
+    case 9: {
       const before = [...chain.blocks]
       chain.reorganise(draws.oneOf(depths), draws)
       if (draws.happens(0.3)) {
