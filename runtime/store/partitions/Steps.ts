@@ -41,10 +41,12 @@ export const withBriefLocks = <A>(
 
 /** The promise about the rows of `part`: the table itself, or its open-ended partition. */
 export const promiseLimit = (table: PartitionedTable, part: string) =>
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => withBriefLocks(sql.unsafe(`SELECT partition_limit_v1('${table}', '${part}')`))
-  )
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    withBriefLocks(Effect.andThen(
+      // It looks for the newest row before it locks anything.
+      sql`SELECT set_config('statement_timeout', ${checkTimeout}, true)`,
+      sql.unsafe(`SELECT partition_limit_v1('${table}', '${part}')`)
+    )))
 
 /** Reads whether the rows are as {@link promiseLimit} said, in the transaction that is open. */
 export const checkPromise = (table: PartitionedTable, part: string) =>
