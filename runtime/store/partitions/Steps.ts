@@ -84,7 +84,8 @@ export const partitionSteps: Migrations = {
   "0005_events_check": check("events"),
   "0006_events_partitions": partitions("events"),
   "0007_events_months": makeMonths("events"),
-  "0008_deliveries_limit": Effect.andThen(timedIds, limit("webhook_deliveries")),
+  // In this order: the limit reads the table before it locks it.
+  "0008_deliveries_limit": Effect.andThen(limit("webhook_deliveries"), timedIds),
   "0009_deliveries_check": check("webhook_deliveries"),
   "0010_deliveries_partitions": partitions("webhook_deliveries"),
   "0011_deliveries_months": makeMonths("webhook_deliveries"),
