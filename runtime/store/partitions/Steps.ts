@@ -41,10 +41,12 @@ export const withBriefLocks = <A>(
 
 /** The promise about the rows of `part`: the table itself, or its open-ended partition. */
 export const promiseLimit = (table: PartitionedTable, part: string) =>
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => withBriefLocks(sql.unsafe(`SELECT partition_limit_v1('${table}', '${part}')`))
-  )
+  Effect.flatMap(SqlClient.SqlClient, (sql) =>
+    withBriefLocks(Effect.andThen(
+      // It looks for the newest row before it locks anything.
+      sql`SELECT set_config('statement_timeout', ${checkTimeout}, true)`,
+      sql.unsafe(`SELECT partition_limit_v1('${table}', '${part}')`)
+    )))
 
 /** Reads whether the rows are as {@link promiseLimit} said, in the transaction that is open. */
 export const checkPromise = (table: PartitionedTable, part: string) =>
@@ -82,7 +84,8 @@ export const partitionSteps: Migrations = {
   "0008_events_check": check("events"),
   "0009_events_partitions": partitions("events"),
   "0010_events_months": makeMonths("events"),
-  "0011_deliveries_limit": Effect.andThen(timedIds, limit("webhook_deliveries")),
+  // In this order: the limit reads the table before it locks it.
+  "0011_deliveries_limit": Effect.andThen(limit("webhook_deliveries"), timedIds),
   "0012_deliveries_check": check("webhook_deliveries"),
   "0013_deliveries_partitions": partitions("webhook_deliveries"),
   "0014_deliveries_months": makeMonths("webhook_deliveries"),

@@ -23,13 +23,16 @@ BEGIN
   EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL EXCLUDING INDEXES) PARTITION BY RANGE (%I)', p_table, v_first,
     v_column);
   EXECUTE format('ALTER TABLE %I DROP CONSTRAINT %I', p_table, v_promise);
-  FOR v_index IN SELECT c.relname::text AS name, pg_get_indexdef(c.oid) AS definition, x.indisprimary AS is_key
+  -- Those of an operator too, but for a unique one: that would need the column of the months.
+  FOR v_index IN SELECT c.relname::text AS name, pg_get_indexdef(c.oid) AS definition, x.indisunique AS is_unique,
+      left(CASE WHEN starts_with(c.relname::text, p_table) THEN v_first || substr(c.relname::text, length(p_table) + 1)
+        ELSE v_first || '_' || c.relname END, 63) AS new_name
     FROM pg_index x JOIN pg_class c ON c.oid = x.indexrelid WHERE x.indrelid = to_regclass(quote_ident(v_first))
   LOOP
-    EXECUTE format('ALTER INDEX %I RENAME TO %I', v_index.name, replace(v_index.name, p_table, v_first));
-    IF NOT v_index.is_key THEN
-      EXECUTE regexp_replace(v_index.definition, '^(CREATE (UNIQUE )?INDEX) \S+ ON \S+ USING',
-        format('\1 %I ON %I USING', v_index.name, p_table));
+    EXECUTE format('ALTER INDEX %I RENAME TO %I', v_index.name, v_index.new_name);
+    IF NOT v_index.is_unique THEN
+      EXECUTE regexp_replace(v_index.definition, '^CREATE INDEX \S+ ON \S+ USING',
+        format('CREATE INDEX %I ON %I USING', v_index.name, p_table));
     END IF;
   END LOOP;
   -- The key of the whole table, where it holds the column of the months.
