@@ -15,6 +15,9 @@ import type { Finding } from "../telemetry/HealthReport.ts"
 /** How long instances may know different work: a rolling update takes minutes. 10 min. */
 export const differenceMillis = 600_000
 
+/** Takeovers after which a difference is logged: an instance that starts comes to know its work within seconds. */
+const warningLooks = 3
+
 /** Looks in a row, one in each takeover, that find a shard of a role without an owner before health says so. */
 export const unownedLooks = 3
 
@@ -136,6 +139,7 @@ export const watchDivision = (
 ) =>
   Effect.gen(function*() {
     let division = emptyDivision
+    let isWarned = false
 
     const write = (role: InstanceRole, names: ReadonlyArray<string>) =>
       sql`INSERT INTO cluster_roles (address, role, names) VALUES (${address}, ${role}, ${names}::text[])
@@ -183,22 +187,25 @@ export const watchDivision = (
       if (isChanged) yield* removeOfOthers
       // Before this instance is a member, and has written, it sees too little to judge.
       if (isChanged || rows.length === 0) return
-      const wasDifferent = division.differentSinceMillis !== null
       const granted = rows[0]!.granted ?? []
       const unowned = unownedOf(rows, (role) => Number(granted[instanceRoles.indexOf(role)] ?? 0), shardsPerRole)
-      division = afterLook(division, { differences: differencesOf(rows), unowned }, yield* monotonicMillis)
+      const now = yield* monotonicMillis
+      division = afterLook(division, { differences: differencesOf(rows), unowned }, now)
       yield* Metric.update(unownedGauge, unowned)
-      if (!wasDifferent) {
+      const { differentSinceMillis } = division
+      const isLasting = differentSinceMillis !== null && now - differentSinceMillis >= warningLooks * takeoverMillis
+      if (isLasting && !isWarned) {
         yield* Effect.forEach(division.differences, (difference) => Effect.logWarning(sayDifference(difference)), {
           discard: true
         })
       }
+      isWarned = isLasting
     })
 
     yield* Effect.forkScoped(
-      look.pipe(
+      Effect.sleep(takeoverMillis).pipe(
+        Effect.andThen(look),
         Effect.catchCause((cause) => Effect.logWarning("How the cluster divides its work was not looked at", cause)),
-        Effect.andThen(Effect.sleep(takeoverMillis)),
         Effect.forever
       )
     )

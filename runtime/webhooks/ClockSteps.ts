@@ -1,5 +1,5 @@
 /**
- * What waits in the webhook queue waits in the database's time: retries, breakers, and what was queued and not sent yet.
+ * What waits in the webhook queue waits in the database's time: retries, breakers, and what was queued and not sent.
  * Where that clock is set back by an hour, all of it would wait an hour more. One instance compares the clock with its
  * own monotonic one, and moves what waits by as much as the clock was moved.
  */

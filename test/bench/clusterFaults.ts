@@ -1,6 +1,6 @@
 /**
  * Faults that a cluster has to outlive and that take longer than `cluster`: a network that goes silent, a PostgreSQL
- * that is restarted again and again, two builds side by side, many kills, an instance more, and instances of some roles.
+ * that is restarted again and again, two builds side by side, many kills, an instance more, instances of some roles.
  */
 import { Effect } from "effect"
 import { type InstanceRole, instanceRoles } from "../../runtime/Leases.ts"

@@ -1,6 +1,6 @@
 /**
- * Goal: a cluster whose instances know different work, or whose shards nobody has, says so. Method: the rules alone, and
- * the look on a real database beside rows of instances that are made up.
+ * Goal: a cluster whose instances know different work, or whose shards nobody has, says so. Method: the rules alone,
+ * and the look on a real database with locks that a session without an instance holds.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"

@@ -56,11 +56,16 @@ describe("a term", () => {
     Effect.gen(function*() {
       const record = newRecord("chain:base", { ...options, passMillis: 300 }, yield* monotonicMillis)
       const term = yield* Effect.forkChild(
-        runTerm(record, { name: record.name, token: 1n }, (_, progress) =>
-          Effect.forever(Effect.andThen(progress, Effect.sleep(200))), Effect.never)
+        runTerm(
+          record,
+          { name: record.name, token: 1n },
+          (_, progress) =>
+            Effect.forever(progress.pipe(Effect.andThen(Effect.sleep(200)), Effect.andThen(Effect.sleep(50)))),
+          Effect.never
+        )
       )
       yield* Effect.sleep(100)
-      // As after SIGCONT: all timers are late, and the work's next pass ends after that of the stall.
+      // As after SIGCONT: all timers are late, and the work has one more to wait for when that of the stall is up.
       const end = performance.now() + 1_500
       while (performance.now() < end);
       yield* Effect.sleep(150)
