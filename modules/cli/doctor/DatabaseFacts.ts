@@ -88,7 +88,7 @@ const replicaCheck = "replica"
 /** Bytes that a replica may be behind: more than this and reads have long been going to the primary. */
 const farBehindBytes = 16 * 1024 ** 2
 
-/** Judges a replica by the bytes that it is behind; null: it shows nothing yet. Pure. */
+/** What is to say of a replica by the bytes that it is behind; null: it shows nothing yet. Pure. */
 export const replicaFinding = (where: string, bytes: number | null): Finding =>
   bytes !== null && bytes < farBehindBytes
     ? ok(replicaCheck, `A standby at ${where}, ${bytes} bytes behind.`)
@@ -100,7 +100,7 @@ export const replicaFinding = (where: string, bytes: number | null): Finding =>
       "Look at pg_stat_replication on the primary and at the standby's log: is it connected, and is its replay paused?"
     )
 
-const examineReplica = (options: PostgresOptions): Effect.Effect<ReadonlyArray<Finding>> => {
+const replicaFindings = (options: PostgresOptions): Effect.Effect<ReadonlyArray<Finding>> => {
   const { replica } = options
   if (replica === undefined) return Effect.succeed([])
   return Effect.match(examineReplica(options, replica), {
@@ -124,7 +124,7 @@ const examinePostgres = Effect.fnUntraced(function*(
     const skewSeconds = (facts.now_millis - (before + after) / 2) / 1000
     return [
       ...databaseFindings(where, facts, options.maxConnections, skewSeconds),
-      ...(objection(facts) === undefined ? yield* examineReplica(options) : []),
+      ...(objection(facts) === undefined ? yield* replicaFindings(options) : []),
       ...(yield* examineContents(config))
     ]
   }).pipe(
