@@ -1,7 +1,7 @@
 /**
  * Public child keys of an extended public key (BIP-32, "Public parent key -> public child key"), whose addresses an
- * `xpub` wallet gives out. Nothing here is secret, so the multiplication may take the time that its number asks for, and
- * the parent's point is read once: a third of the processor time that `HDKey.deriveChild` takes.
+ * `xpub` wallet gives out. Nothing here is secret, so the multiplication may take the time that its number asks for,
+ * and the parent's point is read once: a third of the processor time that `HDKey.deriveChild` takes.
  */
 import { secp256k1 } from "@noble/curves/secp256k1.js"
 import type { HDKey } from "@scure/bip32"

@@ -1,7 +1,8 @@
 /**
  * Which instance derives which addresses of a wallet that several of them give out at once. An address of a key takes
- * twice the processor time of everything else about it, so two that derive the same ones are no faster than one: each says first which indices
- * it derives, and takes the next ones that nobody has said (`claimDerivation` of `repo/Derivations.ts`).
+ * twice the processor time of everything else about it, so two that derive the same ones are no faster than one: each
+ * says first which indices it derives, and takes the next ones that nobody has said (`claimDerivation` of
+ * `repo/Derivations.ts`).
  *
  * That is all a claim is. Addresses are given out in order, whoever derived them; an instance that has derived its own
  * waits for those before them, and derives them as well when their instance does not come up with them. Pure.
@@ -10,8 +11,19 @@
 /** Indices behind the one to be given out next that may be claimed; claims further on are of instances that failed. */
 export const maximumClaimedAhead = 1_000
 
+/** Indices that one claim is of, at most. */
+const maximumClaim = 400
+
+/**
+ * How many indices an allocation claims that lacks `missing` addresses and claimed `claims` times before. Others may
+ * have given out what it derived while it waited for theirs: each time it derives as many more, until there are enough
+ * for all.
+ */
+export const claimSize = (missing: number, claims: number): number =>
+  Math.max(missing, Math.min(maximumClaim, missing * (claims + 1)))
+
 /** Milliseconds between two looks whether another instance has derived what it claimed. */
-export const claimPollMillis = 20
+export const claimPollMillis = 10
 
 /** Milliseconds after which what another instance claimed and did not derive is derived here: a busy one takes 200. */
 export const claimPatienceMillis = 500

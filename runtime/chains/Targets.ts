@@ -19,7 +19,7 @@ import {
 } from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
-import { claimPollMillis, nextDerivation, nothingDerived } from "./DerivationClaims.ts"
+import { claimPollMillis, claimSize, nextDerivation, nothingDerived } from "./DerivationClaims.ts"
 import { make as makeWatchedKeys } from "./WatchedKeys.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
@@ -135,6 +135,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   ) {
     const targets = new Map<string, TargetRow>()
     let derivation = nothingDerived
+    let claims = 0
     for (let calls = 0; calls < maximumCalls;) {
       const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
@@ -166,7 +167,11 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         yield* addresses.deriveMissing(wallet, family, step.from, step.to)
         continue
       }
-      const claim = { from: allocation.next, count: Math.max(missing, derivationBatch), below: null }
+      const claim = {
+        from: allocation.next,
+        count: claimSize(Math.max(missing, derivationBatch), claims++),
+        below: null
+      }
       const derivedTo = yield* addresses.deriveClaimed(wallet, family, claim)
       derivation = { derivedTo: derivedTo ?? 0, awaited: null }
     }

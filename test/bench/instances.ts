@@ -1,7 +1,7 @@
 /**
  * Creating invoices on 1, 2 and 3 instances of a cluster over one PostgreSQL, and those of one hot merchant on one and
- * on two: what each costs the instances, PostgreSQL and the load itself. All instances run for the whole measurement and
- * the windows alternate, so that others on the machine trouble all alike.
+ * on two: what each costs the instances, PostgreSQL and the load itself. All instances run for the whole measurement
+ * and the windows alternate, so that others on the machine trouble all alike.
  */
 import { Effect } from "effect"
 import { availableParallelism } from "node:os"
