@@ -49,8 +49,9 @@ export class ModelChain {
   private readonly seed: number
   /** The most blocks that were ever on top of a transaction's, its own counted; absent: it was in no block. */
   readonly depths = new Map<string, number>()
-  /** The lowest block that a node was asked for whole; null: none yet. */
-  firstRead: number | null = null
+  /** The block that following began at, as far as nodes can tell: the last that was read without those before it. */
+  private firstRead: number | null = null
+  private lastRead = -2
   private names = 0
   private waiting: Array<ModelTransaction> = []
 
@@ -78,6 +79,12 @@ export class ModelChain {
     const transaction = { hash: this.newHash(), transfers, isFailed }
     this.waiting.push(transaction)
     return transaction
+  }
+
+  /** A node was asked for a whole block. */
+  noteRead(height: number): void {
+    if (height > this.lastRead + 1) this.firstRead = height
+    this.lastRead = Math.max(this.lastRead, height)
   }
 
   /** Hashes of what the next block takes. */
@@ -118,7 +125,8 @@ export class ModelChain {
 
   /**
    * Another branch takes the place of the newest blocks. Each of their transactions is in the same block again, in a
-   * later one, or nowhere any more.
+   * later one, or nowhere any more. The block that following began at stays: one that leaves the chain before there are
+   * others to go back to needs an operator (`no_common_block`).
    */
   reorganise(depth: number, draws: Draws): void {
     const followed = this.firstRead === null ? 0 : this.head.height - this.firstRead
