@@ -110,8 +110,8 @@ type Removal = "deleted" | "with the month"
 
 /**
  * Keeps the snapshots of a merchant's events after a position up to `cut` and tells them as removed; answers how many
- * there were, 0 also while sums are counted from the events. Two events that tell of one change may part here: the count
- * goes on from the snapshot's text.
+ * there were, 0 also while sums are counted from the events. Two events that tell of one change may part here: the
+ * count goes on from the snapshot's text.
  */
 const pruneTo = Effect.fnUntraced(function*(
   merchantId: number,
@@ -246,7 +246,7 @@ const pruneMonths = Effect.fnUntraced(function*(past: ReadonlyArray<Partition>, 
   yield* forEachDue(isDue, () => Effect.sync(() => ++unfinished))
   if (unfinished > 0) {
     yield* Effect.logWarning(
-      `the events from before ${new Date(endMillis).toISOString()} stay: those of ${unfinished} merchants were not read`
+      `the events of ${past.map(({ name }) => name).join(", ")} stay: those of ${unfinished} merchants were not read`
     )
   } else yield* dropPartitions("events", past)
   return events

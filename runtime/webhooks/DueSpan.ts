@@ -15,8 +15,8 @@ export interface DueSpan {
 export const allTime: DueSpan = { from: "-infinity", to: "infinity" }
 
 /**
- * What is known of it for so long is right: its end is a day ahead at least, and partitions in which nothing is due only
- * become more (`webhook_due_span_v1.sql`). It is asked anew, because a database may be set back to a backup.
+ * What is known of it for so long is right: its end is a day ahead at least, and partitions in which nothing is due
+ * only become more (`webhook_due_span_v1.sql`). It is asked anew, because a database may be set back to a backup.
  */
 const knownFor = "30 seconds"
 

@@ -8,8 +8,8 @@ interface Dumped {
 }
 
 /**
- * Sequences that no column owns, tables with their columns and constraints but not their partitions, indexes that no constraint owns, the heads
- * of functions, whose bodies are files of their own, and triggers.
+ * Sequences that no column owns, tables with their columns and constraints but not their partitions, indexes that no
+ * constraint owns, the heads of functions, whose bodies are files of their own, and triggers.
  */
 const objects = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient

@@ -19,8 +19,8 @@ const dayMillis = 86_400_000
 const knownFor = "1 minute"
 
 /**
- * Makes the months of a table that are missing. Where rows lie in the open-ended partition, that becomes the partition of
- * all the time up to a month ahead, once it was read whether its rows are so; writers go on meanwhile.
+ * Makes the months of a table that are missing. Where rows lie in the open-ended partition, that becomes the partition
+ * of all the time up to a month ahead, once it was read whether its rows are so; writers go on meanwhile.
  */
 export const makeMissingMonths = Effect.fnUntraced(function*(
   table: PartitionedTable

@@ -49,7 +49,8 @@ export const pastPartitions = (
 
 /**
  * The partition in which rows are removed one by one: the one without a beginning, which holds what there was before
- * there were months, and is too large to be kept until all of it is past. Undefined: there is none, or it is past. Pure.
+ * there were months, and is too large to be kept until all of it is past. Undefined: there is none, or it is past.
+ * Pure.
  */
 export const partitionOfOldRows = (
   partitions: ReadonlyArray<Partition>,

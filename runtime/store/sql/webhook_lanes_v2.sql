@@ -1,7 +1,7 @@
 -- What an attempt said of its lane, with what is needed to judge it: the attempts of the last `p_window` since the lane
 -- was judged anew, how many of the newest in a row timed out, and, once it has only failed for `p_patience`, how many
 -- events. Counts are bounded: what they are compared with is far smaller. Most lanes are well, and then no attempts are
--- read.
+-- read. A delivery is tried for 72 hours, so those of the attempts were made at most 4 days before.
 CREATE FUNCTION webhook_lanes_v2(
   p_merchants integer[], p_endpoints text[], p_outcomes text[], p_window interval, p_patience interval
 ) RETURNS TABLE (
@@ -46,7 +46,11 @@ BEGIN
   LEFT JOIN LATERAL (
     SELECT count(*)::integer AS events FROM (
       SELECT DISTINCT d.event_ms, d.event_seq FROM webhook_attempts a
-      JOIN webhook_deliveries d ON d.merchant_id = a.merchant_id AND d.id = a.delivery_id
+      CROSS JOIN LATERAL (
+        SELECT d.event_ms, d.event_seq FROM webhook_deliveries d
+        WHERE d.merchant_id = a.merchant_id AND d.id = a.delivery_id
+          AND d.created_at >= l.failing_since - interval '4 days' OFFSET 0
+      ) d
       WHERE a.merchant_id = o.m AND a.endpoint_id = o.e AND a.ended_at >= l.failing_since LIMIT 1000) d
   ) f ON l.failing_since <= now() - p_patience
   WHERE (o.outcomes ~ '[ft]' OR l.health <> 'healthy' OR l.consecutive_failures > 0 OR l.open_until IS NOT NULL

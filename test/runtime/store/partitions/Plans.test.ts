@@ -1,7 +1,7 @@
 /**
  * Goal: with a year of months, what is asked all the time reads the months that it is about, and no older one.
- * Method: `auto_explain` tells which partitions each statement really read, those inside functions included, in sessions
- * planned as the service's are. Without the times in a statement this test names it.
+ * Method: `auto_explain` tells which partitions each statement really read, those inside functions included, in
+ * sessions planned as the service's are. Without the times in a statement this test names it.
  */
 import { assert, it } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
