@@ -54,7 +54,8 @@ export const plugin = Plugin.make({
       browserRoutes(path),
       Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) => webhooks.registerFormat(webhookFormat)))
     ).pipe(
-      Layer.provide(Layer.mergeAll(ShopInvoices.layer, Currencies.layer, ShopRefunds.layer)),
+      Layer.provide(Layer.merge(Currencies.layer, ShopRefunds.layer)),
+      Layer.provide(ShopInvoices.layer),
       Layer.provideMerge(FiatRates.layer)
     )
 })

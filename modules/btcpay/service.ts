@@ -74,6 +74,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
 }>()("tillwire/modules/btcpay/ShopInvoices") {
   static readonly layer = Layer.effect(
     ShopInvoices,
+    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
       const auditLog = yield* AuditLog
       const chains = yield* Chains

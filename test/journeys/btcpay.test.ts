@@ -348,6 +348,46 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       assert.deepInclude(yield* invoiceNow(invoice.id), { status: "Expired", additionalStatus: "None" })
     }))
 
+  it.effect("refunds an order by a link, through which its buyer says where the money goes", () =>
+    Effect.gen(function*() {
+      const { call, native, service, store } = yield* Town
+      const orderId = randomUUID()
+      const invoice = yield* order(orderId)
+      const refund = (body: object) =>
+        call(`/api/v1/stores/${store}/pull-payments`, {
+          body: { name: `Refund of order ${orderId}; damaged`, currency: "USD", payoutMethods: ["USDC_BASE"], ...body }
+        })
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50" }))[0].path, "name")
+      yield* pay(invoice)
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "12.35" }))[0].path, "amount")
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", currency: "EUR" }))[0].path, "currency")
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", name: "Refund" }))[0].path, "name")
+      const made = assertStatus(200, yield* refund({ amount: "3.50" }))
+      assert.deepInclude(made, { currency: "USD", amount: "3.5", archived: false, expiresAt: null })
+      assert.isTrue(made.viewLink.startsWith(`${service.url}/claim/${made.id}#t=`), made.viewLink)
+      const own = assertStatus(200, yield* native(`/api/v1/refunds/${made.id}`)).data
+      assert.deepInclude(own, { invoice_id: invoice.id, amount: 3_500, reason: "requested_by_customer" })
+    }))
+
+  it.effect("gives out links that show and pay an order, and let nobody say where its refunds go", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Town
+      const invoice = yield* order(randomUUID())
+      const session = yield* openLink(invoice.checkoutLink)
+      assertStatus(200, yield* service.call("/api/v1/payments/session-details", { headers: session }))
+      for (
+        const [path, body] of [
+          ["refund-address", { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }],
+          ["customer-email", { email: "a@b.example" }]
+        ] as const
+      ) {
+        const refused = yield* service.call(`/api/v1/payments/${path}`, { headers: session, body })
+        assert.strictEqual(assertStatus(403, refused).code, "CREDENTIAL_NOT_ALLOWED")
+        const stripped = { ...session, "x-signature": session["x-signature"].replace(".view", "") }
+        assert.strictEqual((yield* service.call(`/api/v1/payments/${path}`, { headers: stripped, body })).status, 401)
+      }
+    }))
+
   it.effect("marks an order invalid while nothing has come, and not once it is paid", () =>
     Effect.gen(function*() {
       const { call, receiver, store } = yield* Town

@@ -98,7 +98,7 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
   })
 
   const canRefund = ({ caller }: Shop): boolean =>
-    refunds.areServed && mayDo(caller, rightOf["btcpay.store.cancreatenonapprovedpullpayments"], caller.environment)
+    refunds.areServed() && mayDo(caller, rightOf["btcpay.store.cancreatenonapprovedpullpayments"], caller.environment)
 
   const storeOf = Effect.fnUntraced(function*(shop: Shop) {
     const { environment, merchantId } = shop.caller
@@ -327,7 +327,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
       : yield* replyOf(shop, marked)
   })
   const refund: Call["act"] = Effect.fnUntraced(function*(shop) {
-    if (!refunds.areServed) {
+    if (!refunds.areServed()) {
       return yield* missingPermission(
         createRefunds,
         "This server makes no refunds: ask its operator to load the module refunds."

@@ -59,6 +59,7 @@ export class FormatEndpoints extends Context.Service<FormatEndpoints, {
 }>()("tillwire/modules/webhooks/FormatEndpoints") {
   static readonly layer = Layer.effect(
     FormatEndpoints,
+    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
       const context: EndpointContext = {
         actors: yield* Actors,
