@@ -6,6 +6,7 @@ import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
 import { RequestInfo } from "../../../runtime/Http.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
+import { usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { Shop } from "../handlers/Access.ts"
 import { ShopRefusal } from "../handlers/Refusals.ts"
 import { type FieldError, type Fields, fieldsOf } from "../rules/Requests.ts"
@@ -83,7 +84,7 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
           invoice_id: current.invoice.id,
           invoice_payment_id: part.paymentId,
           amount_mode: part.usd === null ? "remaining" : "custom",
-          ...(part.usd === null ? {} : { amount: Number(part.usd) }),
+          ...(part.usd === null ? {} : { amount: usdWire(usdMillis(part.usd)) }),
           reason: "requested_by_customer",
           fee_bearer: "merchant",
           destination: "claim"
