@@ -79,8 +79,8 @@ export interface Fence {
 }
 
 /**
- * What every enabled endpoint of a format is sent that has one of `filters` and hears of the environment. It is no event:
- * no list, socket or count of events has it. Nothing is stored where no endpoint wants it.
+ * What every enabled endpoint of a format is sent that has one of `filters` and hears of the environment. It is no
+ * event: no list, socket or count of events has it. Nothing is stored where no endpoint wants it.
  */
 export interface WebhookMessage {
   /** Name of a `WebhookFormat` (`runtime/Webhooks.ts`). */

@@ -42,8 +42,8 @@ export type Principal = typeof Principal.Type
 export const apiKeyPattern = /^(mk|ck)_(live|dev)_[0-9A-Za-z]{32}[0-9A-Za-z]{6}$/
 
 /**
- * What alone a key is for: `btcpay`, the calls of a shop that was built for BTCPay Server. It is refused everywhere else
- * (modules/docs/reference/api-keys.md#keys-for-one-use).
+ * What alone a key is for: `btcpay`, the calls of a shop that was built for BTCPay Server. It is refused everywhere
+ * else (modules/docs/reference/api-keys.md#keys-for-one-use).
  */
 export const SoleUse = Schema.Literals(["btcpay"])
 export type SoleUse = typeof SoleUse.Type

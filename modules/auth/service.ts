@@ -12,7 +12,7 @@ import type { Environment } from "../../schemas/Network.ts"
 import { type Role, withRoleLimit } from "../../schemas/Roles.ts"
 import * as Repo from "./repo.ts"
 import { type MerchantState, newMerchant } from "./rules.ts"
-import { mintSession, type PayorSession, readSession, sessionKey } from "./service/SessionTokens.ts"
+import { isViewOnly, mintSession, type PayorSession, readSession, sessionKey } from "./service/SessionTokens.ts"
 
 export type { PayorSession } from "./service/SessionTokens.ts"
 
@@ -21,6 +21,11 @@ const merchantCacheMillis = 2_000
 
 /** Merchants remembered at once; the one that was not asked for the longest is forgotten first. */
 const merchantCacheCapacity = 10_000
+
+const viewOnly = publicError("CREDENTIAL_NOT_ALLOWED", {
+  message:
+    "This link of a shop may be with anybody, so it only shows and pays the invoice. Ask the shop for what you need"
+})
 
 /** Who a merchant is: for payment pages, and for anyone who needs a name to a number. */
 export class Merchants extends Context.Service<Merchants, {
@@ -121,6 +126,13 @@ export class KeysByMaker extends Context.Service<KeysByMaker, {
 export class PayorSessions extends Context.Service<PayorSessions, {
   /** The pair for an invoice. Pure but for the key: the same arguments give the same pair. */
   readonly mint: (invoiceId: string, nowMillis: number) => PayorSession
+  /**
+   * The same for a link that anybody may have: its session may view and pay, and fails with `CREDENTIAL_NOT_ALLOWED`
+   * where a payor says who they are, or where a refund goes.
+   */
+  readonly mintViewOnly: (invoiceId: string, nowMillis: number) => PayorSession
+  /** Fails with `CREDENTIAL_NOT_ALLOWED` where a session that {@link check} opened may only view and pay. */
+  readonly requireFull: (signature: string) => Effect.Effect<void, PublicError>
   /** Which key {@link mint} takes. */
   readonly keyId: number
   /** The pair that {@link mint} gave while it took the key of this id; undefined once that is not configured. */
@@ -135,6 +147,8 @@ export class PayorSessions extends Context.Service<PayorSessions, {
       const newest = keys[0]!
       return PayorSessions.of({
         mint: (invoiceId, nowMillis) => mintSession(newest, invoiceId, nowMillis),
+        mintViewOnly: (invoiceId, nowMillis) => mintSession(newest, invoiceId, nowMillis, true),
+        requireFull: (signature) => isViewOnly({ signature }) ? Effect.fail(viewOnly) : Effect.void,
         keyId: newest.id,
         mintAgain: (keyId, invoiceId, nowMillis) => {
           const key = keys.find(({ id }) => id === keyId)

@@ -9,9 +9,9 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
 import { FormatEndpoints } from "../webhooks/plugin.ts"
 import { browserRoutes } from "./handlers/Browser.ts"
-import { shopRoutes } from "./handlers/Calls.ts"
+import { shopRoutes } from "./handlers.ts"
 import { migrations, tables } from "./migrations.ts"
-import { webhookFormat } from "./rules/Webhooks.ts"
+import { webhookFormat } from "./service/Webhooks.ts"
 import { ShopInvoices } from "./service.ts"
 import { Currencies } from "./service/Currencies.ts"
 import { FiatRates } from "./service/FiatRates.ts"
@@ -54,7 +54,8 @@ export const plugin = Plugin.make({
       browserRoutes(path),
       Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) => webhooks.registerFormat(webhookFormat)))
     ).pipe(
-      Layer.provide(Layer.mergeAll(ShopInvoices.layer, Currencies.layer, ShopRefunds.layer)),
+      Layer.provide(Layer.merge(Currencies.layer, ShopRefunds.layer)),
+      Layer.provide(ShopInvoices.layer),
       Layer.provideMerge(FiatRates.layer)
     )
 })

@@ -13,10 +13,10 @@ import { PaymentQuotes } from "../quotes/plugin.ts"
 import { makeRepo, type ShopInvoice, type ShopInvoiceFilter, shopInvoiceWrite } from "./repo.ts"
 import { btcpay, storeIdOf } from "./rules.ts"
 import { acceptanceOf, markableAs, mayMark } from "./rules/Marks.ts"
-import { everything, filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
+import { allEvents, filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
 import { eventsOf, flagsAfter, noFlags, type ShopEvent, type ShopState, stateOf } from "./rules/Statuses.ts"
 import { makeMethods, type Methods } from "./service/Methods.ts"
-import { methodOfPayment, paymentMethodJson, type PaymentRoute, webhookData } from "./wire.ts"
+import { methodOfPayment, paymentMethodJson, type PaymentRoute, webhookData } from "./rules/Wire.ts"
 
 /** An invoice of a shop with what the shop asked of it. */
 export interface FoundInvoice {
@@ -74,6 +74,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
 }>()("tillwire/modules/btcpay/ShopInvoices") {
   static readonly layer = Layer.effect(
     ShopInvoices,
+    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
       const auditLog = yield* AuditLog
       const chains = yield* Chains
@@ -99,7 +100,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
         return {
           format: btcpay,
           type: event.type,
-          filters: [event.type, everything],
+          filters: [event.type, allEvents],
           data: webhookData(event, current, storeIdOf(merchantId, environment), now, payment)
         }
       }

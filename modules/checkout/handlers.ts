@@ -182,6 +182,7 @@ export const handlers = Operations.group(
     const checkout = yield* Checkout
     const errorPages = yield* ErrorPages
     const open = yield* makeOpen
+    const sessions = yield* PayorSessions
     const { publicUrl } = yield* Settings
     const script = yield* Effect.flatMap(island, (text) => makeAsset(text, "text/javascript; charset=utf-8"))
     const scriptName = `pay.${script.hash}.js`
@@ -250,6 +251,7 @@ export const handlers = Operations.group(
             return yield* publicError("VALIDATION_ERROR", { message: "This is not a form of the page" })
           }
           if (action._tag === "Language") return afterLanguageChoice(visit, action.locale)
+          if (action._tag === "Refund") yield* sessions.requireFull(visit.credentials.signature)
           const { requestId } = yield* RequestInfo
           return afterForm(visit, yield* checkout.act(current, action, { requestId, idempotencyKey: null }))
         })

@@ -37,7 +37,7 @@ export {
 } from "./actor.ts"
 export { type ErasureFact, isErasureFact } from "./actor/PersonalRecords.ts"
 export { checkMetadata } from "./handlers/Creation.ts"
-export { makeSession } from "./handlers/PaymentSession.ts"
+export { makeSession, sessionWith } from "./handlers/PaymentSession.ts"
 export {
   acceptedAmount,
   type Aggregate,

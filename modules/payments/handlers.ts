@@ -62,7 +62,14 @@ export const handlers = Operations.group(
   Effect.fn(function*(group) {
     const payorApi = yield* PayorApi
     const details = yield* PayorDetails
+    const sessions = yield* PayorSessions
     const session = Effect.flatMap(CurrentSession, ({ invoiceId }) => payorApi.current(invoiceId))
+    /** The same for what only the payor says: a session that may only view and pay is refused. */
+    const payorsOwn = Effect.gen(function*() {
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      yield* sessions.requireFull(headers["x-signature"] ?? "")
+      return yield* session
+    })
 
     return group
       .handle(
@@ -103,7 +110,7 @@ export const handlers = Operations.group(
       .handle(
         "customerEmail",
         Effect.fnUntraced(function*({ payload }) {
-          const { invoice } = yield* session
+          const { invoice } = yield* payorsOwn
           yield* details.saveEmail(invoice, payload.email)
           return jsonText(successBody)
         })
@@ -111,7 +118,7 @@ export const handlers = Operations.group(
       .handle(
         "refundAddress",
         Effect.fnUntraced(function*({ payload }) {
-          const { invoice } = yield* session
+          const { invoice } = yield* payorsOwn
           yield* details.saveRefundAddress(invoice, { ...payload, memo: payload.memo ?? null })
           return jsonText(successBody)
         })

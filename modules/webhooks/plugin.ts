@@ -10,9 +10,9 @@ import { operatorHandlers } from "./handlers/Operator.ts"
 import { migrations, tables } from "./migrations.ts"
 import { OperatorWebhooksApi } from "./operator.ts"
 import { WebhooksRpc } from "./rpc.ts"
-import { FormatEndpoints } from "./service/FormatEndpoints.ts"
+import { FormatEndpoints } from "./actor/FormatEndpoints.ts"
 
-export { type FormatEndpoint, FormatEndpoints } from "./service/FormatEndpoints.ts"
+export { type FormatEndpoint, FormatEndpoints } from "./actor/FormatEndpoints.ts"
 
 export const plugin = Plugin.make({
   name: "webhooks",

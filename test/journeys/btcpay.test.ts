@@ -1,7 +1,7 @@
 /**
  * Goal: a shop that was built for BTCPay Server sells with Tillwire, connected by hand as its plugin connects it.
- * Method: the real program on devnet; the shop speaks by BTCPay's own client, and by plain HTTP where that knows no call;
- * its webhook receiver checks each body by an HMAC of its own.
+ * Method: the real program on devnet; the shop speaks by BTCPay's own client, and by plain HTTP where that knows no
+ * call; its webhook receiver checks each body by an HMAC of its own.
  */
 import { assert, layer } from "@effect/vitest"
 import {
@@ -80,7 +80,8 @@ class Town extends Context.Service<Town, Shop>()("test/BtcpayTown") {
   )
 }
 
-const promised = <A>(act: () => PromiseLike<A>): Effect.Effect<A> => Effect.promise(() => Promise.resolve(act()))
+/** The types of the client are those of another version of the API. */
+const promised = (act: () => PromiseLike<unknown>): Effect.Effect<any> => Effect.promise(() => Promise.resolve(act()))
 
 const events = [
   "InvoiceReceivedPayment",
@@ -108,7 +109,7 @@ const connect = Effect.fnUntraced(function*(more: object = {}) {
         ...more
       } as never
     })
-  ) as any
+  )
   return { path, secret: webhook.secret as string, webhook }
 })
 
@@ -187,7 +188,7 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
   it.effect("connects: its key, its server, its store and its payment methods are those that plugins compare", () =>
     Effect.gen(function*() {
       const { call, key, store } = yield* Town
-      const current = (yield* promised(() => ApiKeysService.getApiKeysService())) as any
+      const current = yield* promised(() => ApiKeysService.getApiKeysService())
       assert.deepInclude(current, { apiKey: key, label: "Web shop" })
       assert.deepStrictEqual(
         current.permissions.slice(0, 5),
@@ -200,14 +201,14 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
         ]
           .map((name) => `btcpay.store.${name}:${store}`)
       )
-      const server = (yield* promised(() => ServerInfoService.serverInfoGetServerInfo())) as any
+      const server = yield* promised(() => ServerInfoService.serverInfoGetServerInfo())
       assert.match(server.version, /^1\.13\.7/)
       assert.deepInclude(server, { fullySynched: true, onion: null })
       assert.include(server.supportedPaymentMethods, "USDC-BASE")
-      assert.deepStrictEqual(yield* promised(() => HealthService.healthGetHealth()) as any, { synchronized: true })
-      const [listed, ...others] = (yield* promised(() => StoresService.storesGetStores())) as ReadonlyArray<any>
+      assert.deepStrictEqual(yield* promised(() => HealthService.healthGetHealth()), { synchronized: true })
+      const [listed, ...others] = yield* promised(() => StoresService.storesGetStores())
       assert.lengthOf(others, 0)
-      assert.deepStrictEqual(yield* promised(() => StoresService.storesGetStore({ storeId: store })) as any, listed)
+      assert.deepStrictEqual(yield* promised(() => StoresService.storesGetStore({ storeId: store })), listed)
       assert.deepInclude(listed, { id: store, defaultCurrency: "USD", website: "", archived: false })
       assert.isTrue(Object.entries(listed).every(([name, value]) => value !== null || name === "supportUrl"))
       const methods = assertStatus(200, yield* call(`/api/v1/stores/${store}/payment-methods`))
@@ -286,9 +287,9 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       const settled = yield* invoiceNow(invoice.id)
       assert.deepInclude(settled, { status: "Settled", additionalStatus: "None", paidAmount: "12.34" })
       assert.deepStrictEqual(settled.availableStatusesForManualMarking, [])
-      const [method, ...others] = (yield* promised(() =>
+      const [method, ...others] = yield* promised(() =>
         InvoicesService.invoicesGetInvoicePaymentMethods({ storeId: store, invoiceId: invoice.id })
-      )) as ReadonlyArray<any>
+      )
       assert.lengthOf(others, 0)
       assert.deepInclude(method, {
         paymentMethodId: "USDC-BASE",
@@ -348,18 +349,58 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       assert.deepInclude(yield* invoiceNow(invoice.id), { status: "Expired", additionalStatus: "None" })
     }))
 
+  it.effect("refunds an order by a link, through which its buyer says where the money goes", () =>
+    Effect.gen(function*() {
+      const { call, native, service, store } = yield* Town
+      const orderId = randomUUID()
+      const invoice = yield* order(orderId)
+      const refund = (body: object) =>
+        call(`/api/v1/stores/${store}/pull-payments`, {
+          body: { name: `Refund of order ${orderId}; damaged`, currency: "USD", payoutMethods: ["USDC_BASE"], ...body }
+        })
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50" }))[0].path, "name")
+      yield* pay(invoice)
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "12.35" }))[0].path, "amount")
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", currency: "EUR" }))[0].path, "currency")
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", name: "Refund" }))[0].path, "name")
+      const made = assertStatus(200, yield* refund({ amount: "3.50" }))
+      assert.deepInclude(made, { currency: "USD", amount: "3.5", archived: false, expiresAt: null })
+      assert.isTrue(made.viewLink.startsWith(`${service.url}/claim/${made.id}#t=`), made.viewLink)
+      const own = assertStatus(200, yield* native(`/api/v1/refunds/${made.id}`)).data
+      assert.deepInclude(own, { invoice_id: invoice.id, amount: 3_500, reason: "requested_by_customer" })
+    }))
+
+  it.effect("gives out links that show and pay an order, and let nobody say where its refunds go", () =>
+    Effect.gen(function*() {
+      const { service } = yield* Town
+      const invoice = yield* order(randomUUID())
+      const session = yield* openLink(invoice.checkoutLink)
+      assertStatus(200, yield* service.call("/api/v1/payments/session-details", { headers: session }))
+      for (
+        const [path, body] of [
+          ["refund-address", { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }],
+          ["customer-email", { email: "a@b.example" }]
+        ] as const
+      ) {
+        const refused = yield* service.call(`/api/v1/payments/${path}`, { headers: session, body })
+        assert.strictEqual(assertStatus(403, refused).code, "CREDENTIAL_NOT_ALLOWED")
+        const stripped = { ...session, "x-signature": session["x-signature"].replace(".view", "") }
+        assert.strictEqual((yield* service.call(`/api/v1/payments/${path}`, { headers: stripped, body })).status, 401)
+      }
+    }))
+
   it.effect("marks an order invalid while nothing has come, and not once it is paid", () =>
     Effect.gen(function*() {
       const { call, receiver, store } = yield* Town
       const { path } = yield* connect()
       const invoice = yield* order("1045")
-      const marked = (yield* promised(() =>
+      const marked = yield* promised(() =>
         InvoicesService.invoicesMarkInvoiceStatus({
           storeId: store,
           invoiceId: invoice.id,
           requestBody: { status: "Invalid" } as never
         })
-      )) as any
+      )
       assert.deepInclude(marked, { status: "Invalid", additionalStatus: "Marked" })
       const [body] = (yield* receiver.seen(path, 1)).map(bodyOf)
       assert.deepInclude(body, { type: "InvoiceInvalid", manuallyMarked: true })

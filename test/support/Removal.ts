@@ -41,6 +41,9 @@ const messageModules: ReadonlyArray<string> = ["mail", "notices", "sinks"]
 /** Ways for payors to begin a payment themselves. */
 const payorModules: ReadonlyArray<string> = ["links"]
 
+/** What speaks to shops in the words of another server. */
+const shopModules: ReadonlyArray<string> = ["btcpay"]
+
 /** Who does what for a merchant, beside its one owner, and where they do it. */
 const peopleModules: ReadonlyArray<string> = ["team", "dashboard"]
 
@@ -50,6 +53,7 @@ export const removableModules: ReadonlyArray<string> = [
   ...moneyModules,
   ...messageModules,
   ...payorModules,
+  ...shopModules,
   ...peopleModules
 ]
 

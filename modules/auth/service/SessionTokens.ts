@@ -9,7 +9,10 @@ const tokenMacBytes = 16
 const uuidBytes = 16
 
 const tokenPattern = /^pst_[A-Za-z0-9_-]{44}$/
-const signaturePattern = /^[0-9a-f]{64}\.\d{1,15}$/
+/** The end of a signature whose session may view and pay, and change nothing that its payor said. */
+const viewOnlySuffix = ".view"
+
+const signaturePattern = /^[0-9a-f]{64}\.\d{1,15}(\.view)?$/
 
 /** A key that sessions are made under. */
 export interface SessionKey {
@@ -32,8 +35,9 @@ const tokenUnder = ({ hmac, id }: SessionKey, invoiceId: string): string => {
   return `pst_${Buffer.from(payload + mac, "hex").toString("base64url")}`
 }
 
-const signatureUnder = ({ hmac }: SessionKey, sessionToken: string, invoiceId: string, millis: string): string =>
-  `${hmac(`${sessionToken}.${invoiceId}.${millis}`, "utf8")}.${millis}`
+/** `ending`: the time, and what the session may do. */
+const signatureUnder = ({ hmac }: SessionKey, sessionToken: string, invoiceId: string, ending: string): string =>
+  `${hmac(`${sessionToken}.${invoiceId}.${ending}`, "utf8")}.${ending}`
 
 const uuidOf = (bytes: Buffer): string => {
   const hex = bytes.toString("hex")
@@ -47,10 +51,20 @@ export interface PayorSession {
 }
 
 /** The pair for an invoice. The same arguments give the same pair. */
-export const mintSession = (key: SessionKey, invoiceId: string, nowMillis: number): PayorSession => {
+export const mintSession = (
+  key: SessionKey,
+  invoiceId: string,
+  nowMillis: number,
+  isViewOnly = false
+): PayorSession => {
   const sessionToken = tokenUnder(key, invoiceId)
-  return { sessionToken, signature: signatureUnder(key, sessionToken, invoiceId, String(nowMillis)) }
+  const ending = `${nowMillis}${isViewOnly ? viewOnlySuffix : ""}`
+  return { sessionToken, signature: signatureUnder(key, sessionToken, invoiceId, ending) }
 }
+
+/** Whether a session that {@link readSession} opened may only view and pay. */
+export const isViewOnly = ({ signature }: Pick<PayorSession, "signature">): boolean =>
+  signature.endsWith(viewOnlySuffix)
 
 /**
  * The invoice that a pair opens under one of `keys`; undefined for any other pair. Costs no look-up and, past the form,
@@ -64,10 +78,10 @@ export const readSession = (
   if (!tokenPattern.test(sessionToken) || !signaturePattern.test(signature)) return undefined
   const bytes = Buffer.from(sessionToken.slice(4), "base64url")
   const invoiceId = uuidOf(bytes.subarray(1, 1 + uuidBytes))
-  const millis = signature.slice(signature.indexOf(".") + 1)
+  const ending = signature.slice(signature.indexOf(".") + 1)
   const isValid = keys.some((key) => {
     if (key.id !== bytes[0]) return false
-    const expected = signatureUnder(key, sessionToken, invoiceId, millis)
+    const expected = signatureUnder(key, sessionToken, invoiceId, ending)
     return equal(Buffer.from(signature), Buffer.from(expected))
   })
   return isValid ? InvoiceId.make(invoiceId) : undefined

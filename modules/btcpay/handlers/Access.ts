@@ -7,7 +7,7 @@ import { Settings } from "../../../runtime/Settings.ts"
 import { objectionToRight } from "../../../schemas/Authorization.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { btcpay, fullKey, keyInHeader, rightOf, type ShopPermission, storeIdOf } from "../rules.ts"
-import { missingPermission, type ShopRefusal, unauthenticated } from "./Refusals.ts"
+import { missingPermission, noCredential, type ShopRefusal } from "./Refusals.ts"
 
 /** A shop that calls. */
 export interface Shop {
@@ -34,7 +34,7 @@ export const makeAccess = (callsPerMinute: number) =>
       if (key === null || grant === null || grant.kind !== "key") {
         // A caller that nothing speaks for counts for its address.
         yield* rateLimiter.address(request, "anonymous")
-        return yield* unauthenticated
+        return yield* noCredential
       }
       return { caller: grant, storeId: storeIdOf(grant.merchantId, grant.environment), key } satisfies Shop
     })

@@ -3,8 +3,10 @@ import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { RateLimiter } from "../../../runtime/Http.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
+import { Settings } from "../../../runtime/Settings.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { makeSession } from "../../invoices/plugin.ts"
+import { PayorSessions } from "../../auth/plugin.ts"
+import { sessionWith } from "../../invoices/plugin.ts"
 import { prefixes } from "../rules.ts"
 import { ShopInvoices } from "../service.ts"
 import { accountPage, authorizePage, modalScript, plainPageHeaders } from "../pages.ts"
@@ -18,7 +20,8 @@ export const browserRoutes = (path: string) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     const invoices = yield* ShopInvoices
     const rateLimiter = yield* RateLimiter
-    const sessionOf = yield* makeSession
+    const sessions = yield* PayorSessions
+    const { publicUrl } = yield* Settings
 
     const counted = <A, E, R>(act: Effect.Effect<A, E, R>) =>
       Effect.gen(function*() {
@@ -26,14 +29,13 @@ export const browserRoutes = (path: string) =>
         return yield* act
       })
 
-    /** To the payment page, by a session of this moment: the link itself has none, so that it may be mailed. */
+    /** To the payment page, by a session that may view and pay: the link itself has none, so that it may be mailed. */
     const pay = Effect.fnUntraced(function*(id: string) {
       const found = yield* invoices.find(id.toLowerCase())
       if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
-      return HttpServerResponse.empty({
-        status: 303,
-        headers: { location: sessionOf(found.current.invoice).url, "referrer-policy": "no-referrer" }
-      })
+      const { invoice } = found.current
+      const { url } = sessionWith(publicUrl, invoice.id, sessions.mintViewOnly(invoice.id, invoice.createdAt * 1_000))
+      return HttpServerResponse.empty({ status: 303, headers: { location: url, "referrer-policy": "no-referrer" } })
     })
 
     const paramOf = (name: string) =>

@@ -19,7 +19,7 @@ const refusal = (status: number, code: string, message: string): ShopRefusal =>
 export const fieldErrors = (errors: ReadonlyArray<FieldError>): ShopRefusal =>
   new ShopRefusal({ status: 422, body: errors })
 
-export const unauthenticated = refusal(
+export const noCredential = refusal(
   401,
   "unauthenticated",
   "This API key is missing, unknown, expired or revoked: make a key for your shop and enter it in the plugin again."
@@ -36,7 +36,7 @@ export const invoiceNotFound = refusal(
 
 const webhookNotFound = refusal(404, "webhook-not-found", "No such webhook: save the settings of the plugin again.")
 
-export const unsupported = refusal(
+export const unknownCall = refusal(
   404,
   "unsupported",
   "Tillwire's BTCPay mode has no such call. See /docs/guides/btcpay."
@@ -71,7 +71,7 @@ const internal = refusal(500, "internal-error", "The payment server has failed. 
 export const jsonReply = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { status, contentType: "application/json" })
 
-/** Answers every failure of a call, and logs what is ours. */
+/** Answers every failure of a call, and logs what is a fault of the service. */
 export const answerFailure = (
   cause: Cause.Cause<unknown>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {

@@ -76,6 +76,13 @@ export const usdOf = (amount: string, { rate }: ShopCurrency): UsdMillis | null 
   return millis < minimumInvoiceAmount || millis > maximumInvoiceAmount ? null : usdMillis(millis)
 }
 
+/** usd_millis of a decimal amount, rounded down: what goes back is never more than was asked for. */
+export const usdDown = (amount: string, { rate }: ShopCurrency): bigint => {
+  const { digits, units } = decimalOf(amount)
+  const scale = 10n ** BigInt(digits)
+  return rate === null ? (units * 1_000n) / scale : (units * 1_000n * rate.numerator) / (scale * rate.denominator)
+}
+
 /** So many of a currency's smallest units as a plain decimal without zeros at its end. */
 const decimalText = (units: bigint, digits: number): string => {
   const padded = units.toString().padStart(digits + 1, "0")

@@ -1,5 +1,4 @@
 /** Payment methods as shops name them: `USDC-BASE` for a token of a network. Pure. */
-import type { Token } from "../../../schemas/Token.ts"
 
 const clean = (text: string): string => text.toUpperCase().replaceAll(/[^A-Z0-9]/gu, "")
 
@@ -17,7 +16,7 @@ const looksLikeLightning = (id: string): boolean => id.endsWith("-LN")
  * methodIds([{ id: 7, symbol: "USDC.e", network: "arbitrum" }]).get(7) // => "USDCE-ARBITRUM"
  */
 export const methodIds = (
-  tokens: ReadonlyArray<Pick<Token, "id" | "network" | "symbol">>
+  tokens: ReadonlyArray<{ readonly id: number; readonly network: string; readonly symbol: string }>
 ): ReadonlyMap<number, string> => {
   const ids = new Map<number, string>()
   const taken = new Set<string>()

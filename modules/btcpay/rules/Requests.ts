@@ -165,6 +165,13 @@ const redirectIn = (checkout: Fields): string | null => {
   return url === null || url.trim() === "" ? null : url.trim()
 }
 
+/** What the payment page says it is for. Its amounts are dollars, so it names those of another currency here. */
+const describe = (text: string | null, amount: string, { code, rate }: ShopCurrency): string | null => {
+  const price = rate === null ? null : `${amount} ${code}`
+  const parts = [price, text].filter((part) => part !== null)
+  return parts.length === 0 ? null : parts.join(" · ").slice(0, maximumDescription)
+}
+
 /** Reads a new invoice, or all that is wrong with it. */
 export const readInvoiceRequest = (
   body: Fields,
@@ -215,7 +222,7 @@ export const readInvoiceRequest = (
     usd: amount.usd,
     currency,
     metadata,
-    description: description?.slice(0, maximumDescription) ?? null,
+    description: describe(description, amount.amount, currency),
     email: email !== null && isEmailAddress(email) ? email : null,
     confirmations: speed === null ? null : confirmationsBySpeed[speed]!,
     expiresInMillis: minutes === null ? null : minutes * 60_000,
@@ -245,7 +252,7 @@ export interface WebhookRequest {
 }
 
 /** What selects every webhook, and no event. */
-export const everything = "everything"
+export const allEvents = "everything"
 
 /** Names of webhooks that one endpoint may list. */
 const maximumTypes = 64

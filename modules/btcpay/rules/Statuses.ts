@@ -1,5 +1,6 @@
 /**
- * What BTCPay Server would call an invoice, and which webhooks a change of it sends: by what was told of it before. Pure.
+ * What BTCPay Server would call an invoice, and which webhooks a change of it sends: by what was told of it before.
+ * Pure.
  */
 import { isCounted } from "../../../schemas/Payment.ts"
 import { type Aggregate, hasPending, type PaymentState } from "../../invoices/plugin.ts"

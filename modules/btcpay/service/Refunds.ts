@@ -1,34 +1,130 @@
-/** Refunds of shops by claim links: through the service's own API, so the module refunds need not be loaded. */
+/**
+ * Refunds of shops: the shop prints one link, by which the buyer says where the money goes. They are made by the
+ * service's own API, so the module refunds need not be loaded.
+ */
 import { Context, Effect, Layer } from "effect"
+import { randomUUID } from "node:crypto"
 import { RequestInfo } from "../../../runtime/Http.ts"
 import { LocalCalls } from "../../../runtime/LocalCalls.ts"
+import { usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { Shop } from "../handlers/Access.ts"
-import type { FieldError, Fields } from "../rules/Requests.ts"
+import { ShopRefusal } from "../handlers/Refusals.ts"
+import { type FieldError, type Fields, fieldsOf } from "../rules/Requests.ts"
+import { isRefundable, ordersIn, readRefundRequest, refundPart } from "../rules/Refunds.ts"
+import { type FoundInvoice, ShopInvoices } from "../service.ts"
 
-/** A refund as WooCommerce prints it into a note of its order. */
+/** A refund as a shop prints it into a note of its order. */
 export interface ShopRefund {
   readonly id: string
   readonly viewLink: string
 }
 
-/** Where refunds of invoices are made. */
 const refundsPath = "/api/v1/refunds"
+
+/** Invoices of one order that are looked at. */
+const maximumOfOrder = 20
+
+const noSingleInvoice: FieldError = {
+  path: "name",
+  message: "No single paid invoice belongs to this refund. Make it in Tillwire."
+}
 
 export class ShopRefunds extends Context.Service<ShopRefunds, {
   /** Whether a module makes refunds. */
-  readonly areServed: boolean
-  readonly create: (shop: Shop, body: Fields) => Effect.Effect<ShopRefund | ReadonlyArray<FieldError>>
+  readonly areServed: () => boolean
+  readonly create: (shop: Shop, body: Fields) => Effect.Effect<ShopRefund | ReadonlyArray<FieldError>, ShopRefusal>
 }>()("tillwire/modules/btcpay/ShopRefunds") {
   static readonly layer = Layer.effect(
     ShopRefunds,
     Effect.gen(function*() {
       const calls = yield* LocalCalls
-      void calls
-      void refundsPath
-      void RequestInfo
+      const invoices = yield* ShopInvoices
+
+      /** The invoice that a name belongs to: of the longest number that is an order; null: none, or several. */
+      const invoiceOf = Effect.fnUntraced(function*({ caller }: Shop, name: string) {
+        const orderIds = ordersIn(name)
+        const found = yield* invoices.list(caller, {
+          orderIds,
+          statuses: null,
+          from: null,
+          to: null,
+          text: null,
+          take: maximumOfOrder,
+          skip: 0
+        })
+        const orderId = orderIds.find((each) => found.some(({ row }) => row.orderId === each))
+        const [invoice, ...others] = found.filter(({ current, row }) =>
+          row.orderId === orderId && isRefundable(current)
+        )
+        return invoice === undefined || others.length > 0 ? null : invoice
+      })
+
+      const send = Effect.fnUntraced(function*({ caller }: Shop, body: Fields) {
+        const { requestId } = yield* RequestInfo
+        const answer = yield* calls.call(caller, {
+          method: "POST",
+          path: refundsPath,
+          body: body as never,
+          idempotencyKey: randomUUID(),
+          requestId
+        })
+        return { status: answer.status, body: fieldsOf(answer.body) }
+      })
+
+      const open = Effect.fnUntraced(function*(
+        shop: Shop,
+        { current, row }: FoundInvoice,
+        request: { readonly name: string; readonly amount: string }
+      ) {
+        const part = refundPart(current, row, request.amount)
+        if (part === null) {
+          return [{ path: "amount", message: "More than was received, less what was refunded: lower the amount." }]
+        }
+        const { body, status } = yield* send(shop, {
+          invoice_id: current.invoice.id,
+          invoice_payment_id: part.paymentId,
+          amount_mode: part.usd === null ? "remaining" : "custom",
+          ...(part.usd === null ? {} : { amount: usdWire(usdMillis(part.usd)) }),
+          reason: "requested_by_customer",
+          fee_bearer: "merchant",
+          destination: "claim"
+        })
+        if (status >= 300) {
+          const error = fieldsOf(body["error"])
+          const message = typeof error["message"] === "string" ? error["message"] : "The refund was refused."
+          if (status < 500) return [{ path: "amount", message }]
+          return yield* new ShopRefusal({ status, body: { code: "internal-error", message } })
+        }
+        const refund = fieldsOf(body["data"])
+        return {
+          id: String(refund["id"]),
+          name: request.name,
+          description: "",
+          currency: row.currency.code,
+          amount: request.amount,
+          period: null,
+          BOLT11Expiration: null,
+          startsAt: Number(refund["created_at"]),
+          expiresAt: null,
+          autoApproveClaims: false,
+          archived: false,
+          viewLink: String(refund["claim_url"])
+        }
+      })
+
       return ShopRefunds.of({
-        areServed: false,
-        create: () => Effect.succeed([])
+        areServed: () => calls.serves(refundsPath),
+        create: Effect.fnUntraced(function*(shop, body) {
+          const request = readRefundRequest(body)
+          if (!("name" in request)) return request
+          const invoice = yield* invoiceOf(shop, request.name)
+          if (invoice === null) return [noSingleInvoice]
+          const { code } = invoice.row.currency
+          if (request.currency !== null && request.currency !== code) {
+            return [{ path: "currency", message: `The order was paid in ${code}: refund it in that currency.` }]
+          }
+          return yield* open(shop, invoice, request)
+        })
       })
     })
   )

@@ -104,6 +104,7 @@ describe("keys", () => {
         kind: "key",
         credential: made.state.id,
         apiVersion: made.state.apiVersion,
+        keyName: "k",
         ...operatorKey
       } as never)
       const revoked = yield* keys.revoke({ merchantId: merchant.id, environment: null, id: made.state.id })

@@ -116,6 +116,7 @@ describe("API keys", () => {
       ...request,
       ipAllowlist: [],
       creatorKey: "key_0",
+      use: null,
       makerPerson: null,
       roleLimits: [],
       permissions: key.permissions

@@ -5,7 +5,7 @@ import { fullKey, keyInHeader, permissionsFor, storeIdOf } from "../../../module
 import { paidAmountOf, readDecimal, shopAmountDown, tokenRate, usdOf } from "../../../modules/btcpay/rules/Amounts.ts"
 import { methodIds, readMethodId } from "../../../modules/btcpay/rules/Methods.ts"
 import { readInvoiceRequest, readWebhookRequest } from "../../../modules/btcpay/rules/Requests.ts"
-import { webhookFormat } from "../../../modules/btcpay/rules/Webhooks.ts"
+import { webhookFormat } from "../../../modules/btcpay/service/Webhooks.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { testWebhookFormat } from "../../conformance/webhookFormats.ts"
 
@@ -153,6 +153,11 @@ describe("a new invoice", () => {
     })
     assert.deepInclude((request as any).metadata, { taxIncluded: 1.17, orderId: "1042" })
     assert.deepStrictEqual((request as any).checkout.paymentMethods, ["USDC-BASE"])
+  })
+
+  it("of another currency names its own price before what it is for, because the payment page counts dollars", () => {
+    const body = { amount: "10", currency: "EUR", metadata: { orderId: "7" } }
+    assert.deepInclude(read(body, { currency: euros }), { description: "10 EUR · Order 7", usd: usdMillis(11_000n) })
   })
 
   it("is refused with all that is wrong with it", () => {

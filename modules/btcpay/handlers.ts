@@ -2,15 +2,15 @@
 import { Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
-import { RequestInfo } from "../../../runtime/Http.ts"
-import { jsonBody } from "../../../runtime/http/Body.ts"
-import { queryOf } from "../../../runtime/http/Query.ts"
-import { Settings } from "../../../runtime/Settings.ts"
-import type { EndpointRow } from "../../../runtime/webhooks/Endpoints.ts"
-import { mayDo } from "../../../schemas/Roles.ts"
-import { Merchants } from "../../auth/plugin.ts"
-import { MerchantSettings } from "../../settings/plugin.ts"
-import { FormatEndpoints } from "../../webhooks/plugin.ts"
+import { RequestInfo } from "../../runtime/Http.ts"
+import { jsonBody } from "../../runtime/http/Body.ts"
+import { queryOf } from "../../runtime/http/Query.ts"
+import { Settings } from "../../runtime/Settings.ts"
+import type { EndpointRow } from "../../runtime/webhooks/Endpoints.ts"
+import { mayDo } from "../../schemas/Roles.ts"
+import { Merchants } from "../auth/plugin.ts"
+import { MerchantSettings } from "../settings/plugin.ts"
+import { FormatEndpoints } from "../webhooks/plugin.ts"
 import {
   btcpay,
   permissionsFor,
@@ -19,26 +19,33 @@ import {
   serverVersion,
   type ShopPermission,
   type ShopPlugin
-} from "../rules.ts"
-import { markableAs } from "../rules/Marks.ts"
+} from "./rules.ts"
+import { markableAs } from "./rules/Marks.ts"
 import {
+  allEvents,
   currencyIn,
-  everything,
   type FieldError,
   fieldsOf,
   metadataFault,
   readInvoiceRequest,
   readWebhookRequest,
   speedOf
-} from "../rules/Requests.ts"
-import { readListQuery } from "../rules/Lists.ts"
-import type { Metadata } from "../../../schemas/Invoice.ts"
-import { type FoundInvoice, type Mark, markRefusals, ShopInvoices } from "../service.ts"
-import { Currencies } from "../service/Currencies.ts"
-import { ShopRefunds } from "../service/Refunds.ts"
-import { invoiceJson } from "../wire.ts"
-import { makeAccess, type Shop } from "./Access.ts"
-import { answerFailure, fieldErrors, invoiceNotFound, jsonReply, missingPermission, unsupported } from "./Refusals.ts"
+} from "./rules/Requests.ts"
+import { readListQuery } from "./rules/Lists.ts"
+import type { Metadata } from "../../schemas/Invoice.ts"
+import { type FoundInvoice, type Mark, markRefusals, ShopInvoices } from "./service.ts"
+import { Currencies } from "./service/Currencies.ts"
+import { ShopRefunds } from "./service/Refunds.ts"
+import { invoiceJson } from "./rules/Wire.ts"
+import { makeAccess, type Shop } from "./handlers/Access.ts"
+import {
+  answerFailure,
+  fieldErrors,
+  invoiceNotFound,
+  jsonReply,
+  missingPermission,
+  unknownCall
+} from "./handlers/Refusals.ts"
 
 type Method = "GET" | "POST" | "PUT" | "DELETE"
 
@@ -60,7 +67,7 @@ const params: Effect.Effect<Params, never, HttpRouter.RouteContext> = Effect.map
 )
 
 const webhookJson = ({ filters, id, isSingleAttempt, status, url }: EndpointRow) => {
-  const isAll = filters.includes(everything)
+  const isAll = filters.includes(allEvents)
   return {
     id,
     enabled: status === "enabled",
@@ -98,7 +105,7 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
   })
 
   const canRefund = ({ caller }: Shop): boolean =>
-    refunds.areServed && mayDo(caller, rightOf["btcpay.store.cancreatenonapprovedpullpayments"], caller.environment)
+    refunds.areServed() && mayDo(caller, rightOf["btcpay.store.cancreatenonapprovedpullpayments"], caller.environment)
 
   const storeOf = Effect.fnUntraced(function*(shop: Shop) {
     const { environment, merchantId } = shop.caller
@@ -242,7 +249,7 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
       url,
       isEnabled,
       isSingleAttempt: !automaticRedelivery,
-      filters: types ?? [everything],
+      filters: types ?? [allEvents],
       secret
     }, yield* cause)
     return { ...webhookJson(created), secret }
@@ -256,7 +263,7 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
       url,
       isEnabled,
       isSingleAttempt: !automaticRedelivery,
-      filters: types ?? [everything],
+      filters: types ?? [allEvents],
       ...(secret === null ? {} : { secret })
     }, yield* cause)
     return webhookJson(changed)
@@ -327,7 +334,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
       : yield* replyOf(shop, marked)
   })
   const refund: Call["act"] = Effect.fnUntraced(function*(shop) {
-    if (!refunds.areServed) {
+    if (!refunds.areServed()) {
       return yield* missingPermission(
         createRefunds,
         "This server makes no refunds: ask its operator to load the module refunds."
@@ -363,6 +370,6 @@ export const shopRoutes = (path: string, callsPerMinute: number) =>
       const api = `${path}${prefixes[plugin]}/api/v1` as const
       const calls = [...storeCalls(context, plugin), ...webhookCalls(context), ...invoiceCalls(context)]
       for (const call of calls) yield* router.add(call.method, `${api}${call.path}` as `/${string}`, serve(call))
-      yield* router.add("*", `${api}/*` as `/${string}`, answerFailure(Cause.fail(unsupported)))
+      yield* router.add("*", `${api}/*` as `/${string}`, answerFailure(Cause.fail(unknownCall)))
     }
   }))

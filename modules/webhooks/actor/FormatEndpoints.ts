@@ -14,7 +14,7 @@ import { endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
 import { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { append, decideInTurn, type EndpointContext } from "../actor/EndpointContext.ts"
+import { append, decideInTurn, type EndpointContext } from "./EndpointContext.ts"
 import { countWrite, makeRepo, type ManagedEndpoint } from "../repo.ts"
 import { deleteEndpoint, disabledByMerchant, initialEndpoint, mayAdd, needsUrlCheck, resetsHealth } from "../rules.ts"
 
@@ -59,6 +59,7 @@ export class FormatEndpoints extends Context.Service<FormatEndpoints, {
 }>()("tillwire/modules/webhooks/FormatEndpoints") {
   static readonly layer = Layer.effect(
     FormatEndpoints,
+    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
       const context: EndpointContext = {
         actors: yield* Actors,
