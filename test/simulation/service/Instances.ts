@@ -56,7 +56,10 @@ export const serviceLayer = (
   ]
   const all = { ...config, plugins }
   const service = serviceOf(all, settings, "single", {
-    store: Layer.merge(database.layer(world, instance), Layer.succeed(StoreGuard, { awaitLoss: Effect.never })),
+    store: Layer.merge(
+      database.layer(world, instance),
+      Layer.succeed(StoreGuard, { awaitLoss: Effect.never, findings: Effect.succeed([]) })
+    ),
     httpClient: Layer.succeed(HttpClient.HttpClient, httpClient),
     platform: HttpServer.layerServices
   })
