@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { drawsOf } from "../Draws.ts"
 import type { World } from "../World.ts"
 import { network } from "./Deployment.ts"
-import type { Caller, Shop } from "./Shop.ts"
+import type { Caller, Shop } from "./Caller.ts"
 
 /** Where refunds go: an address of nobody here. */
 const destination = { network, address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }

@@ -6,7 +6,8 @@ import { maximumAttempts } from "../../../runtime/webhooks/RetryPolicy.ts"
 import type { Violation } from "../Simulation.ts"
 import { eurc, type ModelChain, unlisted } from "./Chain.ts"
 import type { Arrival } from "./Deployment.ts"
-import { merchantId, type Shop } from "./Shop.ts"
+import type { Shop } from "./Caller.ts"
+import { merchantId } from "./Shop.ts"
 
 export const promises = {
   answers: "no call is answered with a fault of the service",

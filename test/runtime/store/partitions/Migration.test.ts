@@ -36,8 +36,9 @@ const fill = Effect.gen(function*() {
 it.live("filled tables become partitions while they are written to: none fails, none is lost, and 0.2 goes on", () =>
   Effect.scoped(Effect.gen(function*() {
     const database = yield* emptyDatabase
-    const released = Object.fromEntries(Object.entries(runtimeMigrations).filter(([step]) => step < "0003"))
-    yield* Effect.provide(Effect.andThen(migrate("runtime", released), fill), connect(database), { local: true })
+    // With what the commit of now writes to besides: the commit of 0.2.0 asks for nothing else that is partitioned.
+    const before = Object.fromEntries(Object.entries(runtimeMigrations).filter(([step]) => step < "0006"))
+    yield* Effect.provide(Effect.andThen(migrate("runtime", before), fill), connect(database), { local: true })
     const services = yield* Layer.build(Layer.fresh(groupCommit([]).pipe(Layer.provideMerge(connect(database)))))
     const sql = Context.get(services, SqlClient.SqlClient)
     const commit = Context.get(services, Commit)
