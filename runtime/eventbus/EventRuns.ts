@@ -57,9 +57,9 @@ export type AddParameter = (value: unknown) => string
  * A query for the keys (`merchant_id`, `ms`, `seq`) of the first events of all runs together.
  *
  * The row comparison covers all columns of the index. No other index starts with its first column, so the planner
- * cannot walk all events of a merchant. The times are named once more, because partitions are not chosen by a comparison
- * of rows; as an alternative, so that they choose no index: over a short time the key of all merchants would look
- * good.
+ * cannot walk all events of a merchant. The times are named once more, because partitions are not chosen by a
+ * comparison of rows; as an alternative, so that they choose no index: over a short time the key of all merchants
+ * would look good.
  */
 export const mergedKeys = (
   { customerId, merchantId }: RunOwner,
