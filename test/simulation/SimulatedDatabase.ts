@@ -62,9 +62,9 @@ const isKept = (table: string) => table.startsWith("migrations_") || table === "
 
 /**
  * Columns whose values PostgreSQL takes from a counter of its own that no run can set back. What is sealed is made with
- * a random number too, and shown in no run.
+ * a random number too, and shown in no run; so is the claim of a refund.
  */
-const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid", "running", "server"])
+const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid", "running", "server", "claim"])
 
 /** Runs after which what deleted rows have left is removed. */
 const runsBetweenVacuums = 50
