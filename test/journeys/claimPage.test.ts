@@ -514,7 +514,7 @@ describe("a deployment without one of the modules of the claim page", () => {
 
   it.live("starts, and serves refunds without a page where it has no checkout", () =>
     Effect.gen(function*() {
-      const service = yield* startWithout("checkout", "links")
+      const service = yield* startWithout("checkout", "links", "btcpay")
       assert.strictEqual((yield* service.call(`/claim/re_${randomUUID()}`)).status, 404)
       const headers = { "x-api-key": (yield* service.keys).merchant_key }
       assert.deepInclude(assertStatus(200, yield* service.call("/api/v1/refunds", { headers })).data, { data: [] })

@@ -189,7 +189,7 @@ it.live("without the payment page in the config there is nothing to preview", ()
   Effect.gen(function*() {
     const { see, signIn } = yield* openDashboard((config) => ({
       ...config,
-      modules: config.modules.filter(({ use }) => use !== "checkout" && use !== "links")
+      modules: config.modules.filter(({ use }) => !["btcpay", "checkout", "links"].includes(use))
     }))
     const owner = yield* signIn()
     for (const path of ["/branding", "/tokens"]) {
