@@ -133,7 +133,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an 
         assert.deepInclude(report, { status: "ok", unavailable: [], degraded: [] })
         assert.deepStrictEqual(
           Object.values(report.checks).map(({ ok }: any) => ok),
-          Array.from({ length: 11 }, () => true)
+          Array.from({ length: 12 }, () => true)
         )
       }
     }))
