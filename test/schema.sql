@@ -779,6 +779,13 @@ CREATE INDEX batches_watched ON public.batches USING btree (merchant_id, environ
 
 -- modules/btcpay
 
+CREATE TABLE btcpay_fiat_rates (
+  source text NOT NULL,
+  document text NOT NULL,
+  read_at bigint NOT NULL,
+  CONSTRAINT btcpay_fiat_rates_pkey PRIMARY KEY (source)
+);
+
 CREATE TABLE btcpay_invoices (
   merchant_id integer NOT NULL,
   invoice_id uuid NOT NULL,

@@ -34,5 +34,14 @@ export const migrations: Migrations = {
     yield* sql`CREATE INDEX btcpay_invoices_newest ON btcpay_invoices (merchant_id, environment, created_at, invoice_id)`
     yield* sql`CREATE INDEX btcpay_invoices_by_order ON btcpay_invoices (merchant_id, environment, order_id)
       WHERE order_id IS NOT NULL`
+  }),
+  "0002_fiat_rates": Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    // The last document of each source of exchange rates, as it was read. A cache: no commit of the log.
+    yield* sql`CREATE TABLE btcpay_fiat_rates (
+      source text PRIMARY KEY,
+      document text NOT NULL,
+      read_at bigint NOT NULL
+    )`
   })
 }

@@ -17,7 +17,7 @@ import { Currencies } from "./service/Currencies.ts"
 import { FiatRates } from "./service/FiatRates.ts"
 import { ShopRefunds } from "./service/Refunds.ts"
 
-export { type FiatRate, FiatRates, type FiatSource } from "./service/FiatRates.ts"
+export { type FiatRate, FiatRates, type FiatSource, maximumRateAgeSeconds } from "./service/FiatRates.ts"
 
 const Options = Schema.Struct({
   /** Where shops find the API: their server URL is `http.publicUrl` with it. Default `/btcpay`. */

@@ -1,0 +1,213 @@
+/**
+ * Exchange rates for shops: the euro reference rates of the European Central Bank, of about 30 currencies, published
+ * each working day at 16:00 in Frankfurt. Source: ecb.europa.eu, "Euro foreign exchange reference rates", the document
+ * `eurofxref-daily.xml`: a `Cube` with the day, and in it one for each currency with what a euro is in it.
+ *
+ * The last good document is kept in the database, so that a start needs nobody's server, and several instances ask
+ * once.
+ */
+import { Effect, Layer, Ref, Result, Schema } from "effect"
+import { HttpClient, HttpClientRequest } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { nowSeconds } from "../../../runtime/Clock.ts"
+import { readText } from "../../../runtime/http/ResponseText.ts"
+import * as Plugin from "../../../runtime/Plugin.ts"
+import { compareRates, type Rate, readRate } from "../../../schemas/Money.ts"
+import { type FiatRate, FiatRates, maximumRateAgeSeconds } from "../plugin.ts"
+
+const name = "btcpay/ecb"
+
+const publishedUrl = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
+
+/** Seconds after which the document is read again, and after which a failed look is repeated. */
+export const refreshSeconds = 6 * 3_600
+export const retrySeconds = 600
+
+/** A look that takes longer has failed. */
+const timeoutMillis = 15_000
+
+/** Bytes of the document that are read at most; it has 2 KB. */
+const maximumBytes = 65_536
+
+/** Fewer currencies than this are another document: there have been 30 and more since 2011. */
+const leastCurrencies = 10
+
+/** Seconds after midnight, UTC, at which the rates of a day hold: they are published at 14:00 or 15:00. */
+const heldFromSeconds = 16 * 3_600
+
+/** A rate that moves further than by this share of the last one is taken for a mistake, and the document left out. */
+const maximumChangePercent = 30n
+
+/** What a document says. */
+export interface ReferenceRates {
+  /** Epoch seconds. */
+  readonly asOf: number
+  /** Dollars of a unit of each currency, the euro among them. */
+  readonly usdPer: ReadonlyMap<string, Rate>
+}
+
+const overRate = (a: Rate, b: Rate): Rate => ({
+  numerator: a.numerator * b.denominator,
+  denominator: a.denominator * b.numerator
+})
+
+/** Reads a document; what is wrong with it as text. Pure. */
+export const readReferenceRates = (text: string): ReferenceRates | string => {
+  const days = [...text.matchAll(/<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']\s*>/gu)]
+  if (days.length !== 1) return `it tells of ${days.length} days and not of one`
+  const midnight = Date.parse(`${days[0]![1]!}T00:00:00Z`) / 1_000
+  if (!Number.isInteger(midnight)) return `${days[0]![1]!} is no day`
+  const perEuro = new Map<string, Rate>()
+  for (
+    const [, code, rateText] of text.matchAll(
+      /<Cube\s+currency=["']([A-Z]{3})["']\s+rate=["']([\d.]{1,24})["']\s*\/>/gu
+    )
+  ) {
+    const rate = readRate(rateText!)
+    if (rate === undefined || perEuro.has(code!)) return `its rate of ${code!} cannot be read, or stands there twice`
+    perEuro.set(code!, rate)
+  }
+  const dollars = perEuro.get("USD")
+  if (dollars === undefined) return "it has no rate of the dollar"
+  if (perEuro.size < leastCurrencies) {
+    return `it has ${perEuro.size} currencies, and there are at least ${leastCurrencies}`
+  }
+  const usdPer = new Map([...perEuro].map(([code, rate]) => [code, overRate(dollars, rate)]))
+  return { asOf: midnight + heldFromSeconds, usdPer: usdPer.set("EUR", dollars) }
+}
+
+/** By more than {@link maximumChangePercent} up or down. */
+const isFarFrom = (rate: Rate, last: Rate): boolean => {
+  const share = (percent: bigint): Rate => ({
+    ...last,
+    numerator: last.numerator * percent,
+    denominator: last.denominator * 100n
+  })
+  return compareRates(rate, share(100n + maximumChangePercent)) > 0 ||
+    compareRates(rate, share(100n - maximumChangePercent)) < 0
+}
+
+/**
+ * Why a document is not believed after the last one; null: it is. Once the last one is too old to price by, there is
+ * nothing to compare with. Pure.
+ */
+export const objectionToRates = (
+  { asOf, usdPer }: ReferenceRates,
+  last: ReferenceRates | null,
+  now: number
+): string | null => {
+  if (asOf - heldFromSeconds > now) return "it is of a day to come"
+  if (last === null || now - last.asOf > maximumRateAgeSeconds) return null
+  if (asOf < last.asOf) return "it is older than the last one"
+  const far = [...usdPer].find(([code, rate]) => {
+    const before = last.usdPer.get(code)
+    return before !== undefined && isFarFrom(rate, before)
+  })
+  return far === undefined ? null : `its rate of ${far[0]} is more than ${maximumChangePercent} % from the last one`
+}
+
+const isDocumentUrl = (text: string): boolean => {
+  if (!URL.canParse(text)) return false
+  const { hostname, password, protocol, username } = new URL(text)
+  const isLocal = hostname === "localhost" || hostname === "127.0.0.1" || hostname === "[::1]"
+  return (protocol === "https:" || protocol === "http:" && isLocal) && username + password === ""
+}
+
+const Options = Schema.Struct({
+  /** Where the document is, of a mirror of yours: https, or http on this machine. Default: the bank's own. */
+  url: Schema.optionalKey(Schema.String.check(
+    Schema.makeFilter((text: string) => isDocumentUrl(text) || "Expected an https URL without credentials")
+  ))
+})
+
+/** The rates are not read: `reason` says why. */
+class RatesUnread extends Schema.TaggedError<RatesUnread>()("RatesUnread", { reason: Schema.String }) {}
+
+const unread = (reason: string) => new RatesUnread({ reason })
+
+interface KeptRow {
+  readonly document: string
+  readonly read_at: bigint
+}
+
+const make = ({ url = publishedUrl }: typeof Options.Type) =>
+  Effect.gen(function*() {
+    const sql = yield* SqlClient.SqlClient
+    const client = yield* HttpClient.HttpClient
+    const current = yield* Ref.make<ReferenceRates | null>(null)
+
+    const fetchDocument = Effect.gen(function*() {
+      const response = yield* client.execute(
+        HttpClientRequest.get(url, { headers: { accept: "application/xml", "user-agent": "tillwire" } })
+      )
+      if (response.status !== 200) return yield* unread(`HTTP status ${response.status}`)
+      return yield* readText(response, maximumBytes, () => unread(`it has more than ${maximumBytes} bytes`))
+    }).pipe(
+      Effect.catchTag("HttpClientError", (error) => Effect.fail(unread(error.message))),
+      Effect.timeoutOrElse({
+        duration: timeoutMillis,
+        orElse: () => Effect.fail(unread(`no answer in ${timeoutMillis} ms`))
+      })
+    )
+
+    /** What is kept, of whichever instance, and when it was read; null: nothing. */
+    const readKept = Effect.map(
+      sql<KeptRow>`SELECT document, read_at FROM btcpay_fiat_rates WHERE source = ${name}`,
+      ([row]) => {
+        const rates = row === undefined ? "" : readReferenceRates(row.document)
+        return row === undefined || typeof rates === "string" ? null : { rates, readAt: Number(row.read_at) }
+      }
+    )
+
+    /** Answers after how many seconds it is due again. */
+    const refresh = Effect.gen(function*() {
+      const now = yield* nowSeconds
+      const kept = yield* readKept
+      if (kept !== null) yield* Ref.set(current, kept.rates)
+      if (kept !== null && now - kept.readAt < refreshSeconds) return refreshSeconds - (now - kept.readAt)
+      const document = yield* fetchDocument
+      const rates = readReferenceRates(document)
+      const objection = typeof rates === "string" ? rates : objectionToRates(rates, kept?.rates ?? null, now)
+      if (typeof rates === "string" || objection !== null) return yield* unread(objection ?? "it cannot be read")
+      yield* sql`INSERT INTO btcpay_fiat_rates (source, document, read_at) VALUES (${name}, ${document}, ${now})
+        ON CONFLICT (source) DO UPDATE SET document = excluded.document, read_at = excluded.read_at`
+      yield* Ref.set(current, rates)
+      yield* Effect.logInfo("exchange rates read", { source: name, currencies: rates.usdPer.size })
+      return refreshSeconds
+    }).pipe(
+      Effect.catchCause((cause) =>
+        Effect.as(
+          Effect.logWarning(
+            `exchange rates not read from ${url}: the last ones hold until they are ${
+              maximumRateAgeSeconds / 86_400
+            } days old`,
+            cause
+          ),
+          retrySeconds
+        )
+      )
+    )
+
+    // The first look is waited for, so that an instance that is ready has what is kept; a server's answer is not.
+    yield* Effect.flatMap(Effect.result(readKept), (kept) =>
+      Result.isSuccess(kept) && kept.success !== null ? Ref.set(current, kept.success.rates) : Effect.void)
+    yield* Effect.forkScoped(Effect.forever(Effect.flatMap(refresh, (seconds) =>
+      Effect.sleep(seconds * 1_000))))
+
+    yield* (yield* FiatRates).register({
+      name: "ecb",
+      usdPer: (code) =>
+        Effect.map(Ref.get(current), (rates): FiatRate | null => {
+          const rate = rates?.usdPer.get(code)
+          return rates === null || rate === undefined ? null : { rate, asOf: rates.asOf }
+        })
+    })
+  })
+
+export const plugin = Plugin.make({
+  name,
+  slot: "modules",
+  needs: { btcpay: FiatRates },
+  options: Options,
+  layer: (options) => Layer.effectDiscard(make(options))
+})
