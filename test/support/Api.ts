@@ -16,6 +16,7 @@ import * as Books from "../../runtime/Books.ts"
 import * as LinkedWallets from "../../runtime/LinkedWallets.ts"
 import * as Mail from "../../runtime/Mail.ts"
 import * as Notices from "../../runtime/Notices.ts"
+import { Restores } from "../../runtime/Restores.ts"
 import * as Members from "../../runtime/Members.ts"
 import * as PagePreviews from "../../runtime/PagePreviews.ts"
 import * as PublicWeb from "../../runtime/PublicWeb.ts"
@@ -135,6 +136,7 @@ export const kernel = <E>(
     Books.layer,
     LinkedWallets.layer,
     Members.layer,
+    Restores.layer,
     PagePreviews.layer,
     PersonalData.layer(rollups),
     PublicWeb.layer,

@@ -131,7 +131,7 @@ export const instance = (
   const routes = Layer.mergeAll(plugin.layer(rest as never), probe, keyOwner, Wallets.layer).pipe(
     Layer.provideMerge(services),
     Layer.provideMerge(drivers),
-    Layer.provideMerge(Layer.merge(Actors.layer, Restores.layer))
+    Layer.provideMerge(Actors.layer)
   )
   const below = Layer.provideMerge(
     Registry.layer,

@@ -102,7 +102,7 @@ export const instance = (
     Layer.provideMerge(identity.layer({})),
     Layer.provideMerge(auth),
     Layer.provideMerge(drivers),
-    Layer.provideMerge(Layer.mergeAll(Actors.layer, Restores.layer, Timers.layer))
+    Layer.provideMerge(Layer.merge(Actors.layer, Timers.layer))
   )
   const below = Layer.provideMerge(
     SignInRegistry.layer,
