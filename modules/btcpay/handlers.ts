@@ -44,6 +44,7 @@ import {
   invoiceNotFound,
   jsonReply,
   missingPermission,
+  nulInUrl,
   unknownCall
 } from "./handlers/Refusals.ts"
 
@@ -90,14 +91,19 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
 
   const methodsOf = ({ caller }: Shop) => methods.list(caller.merchantId, caller.environment)
 
-  const replyOf = Effect.fnUntraced(function*(shop: Shop, { current, row }: FoundInvoice) {
-    const listed = yield* methodsOf(shop)
-    return invoiceJson(current, row, {
-      checkoutLink: `${publicUrl}${path}/i/${current.invoice.id}`,
-      markable: markableAs(current, row.flags),
-      methods: listed.map(({ id }) => id)
-    })
+  const repliesOf = Effect.fnUntraced(function*(shop: Shop, found: ReadonlyArray<FoundInvoice>) {
+    const listed = (yield* methodsOf(shop)).map(({ id }) => id)
+    const maySettle = invoices.maySettle(shop.caller)
+    return found.map(({ current, row }) =>
+      invoiceJson(current, row, {
+        checkoutLink: `${publicUrl}${path}/i/${current.invoice.id}`,
+        markable: markableAs(current, row.flags).filter((mark) => mark !== "Settled" || maySettle),
+        methods: listed
+      })
+    )
   })
+
+  const replyOf = (shop: Shop, found: FoundInvoice) => Effect.map(repliesOf(shop, [found]), ([reply]) => reply)
 
   const invoiceOf = Effect.fnUntraced(function*({ caller }: Shop, id: string | undefined) {
     const found = yield* invoices.get(caller.merchantId, caller.environment, (id ?? "").toLowerCase())
@@ -140,6 +146,7 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
     methods,
     methodsOf,
     refunds,
+    repliesOf,
     replyOf,
     storeOf
   }
@@ -286,7 +293,7 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
 const markIn = (status: unknown): Mark | null => status === "Invalid" || status === "Settled" ? status : null
 
 const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
-  const { currencies, invoiceOf, invoices, methodsOf, refunds, replyOf } = context
+  const { currencies, invoiceOf, invoices, methodsOf, refunds, repliesOf, replyOf } = context
   const create: Call["act"] = Effect.fnUntraced(function*(shop) {
     const fields = yield* body
     const listed = yield* methodsOf(shop)
@@ -312,7 +319,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
     const { url } = yield* HttpServerRequest.HttpServerRequest
     const filter = readListQuery(queryOf(url))
     if (!("take" in filter)) return yield* fieldErrors(filter)
-    return yield* Effect.forEach(yield* invoices.list(shop.caller, filter), (found) => replyOf(shop, found))
+    return yield* repliesOf(shop, yield* invoices.list(shop.caller, filter))
   })
   const get: Call["act"] = (shop, { i }) => Effect.flatMap(invoiceOf(shop, i), (found) => replyOf(shop, found))
   const amend: Call["act"] = Effect.fnUntraced(function*(shop, { i }) {
@@ -362,6 +369,8 @@ export const shopRoutes = (path: string, callsPerMinute: number) =>
     const context = yield* makeContext(path, callsPerMinute)
     const serve = ({ act, permission }: Call) =>
       Effect.gen(function*() {
+        const { url } = yield* HttpServerRequest.HttpServerRequest
+        if (url.includes("%00")) return yield* nulInUrl
         const found = yield* params
         const answer = yield* context.access(permission, found["s"] ?? null, (shop) => act(shop, found))
         return HttpServerResponse.isHttpServerResponse(answer) ? answer : jsonReply(answer)

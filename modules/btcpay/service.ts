@@ -1,22 +1,24 @@
 /** Invoices of shops: made, read, changed and marked; what is kept of them changes in the commits of the invoices. */
 import { Context, Effect, Layer } from "effect"
-import { AuditLog } from "../../runtime/AuditLog.ts"
-import { Chains } from "../../runtime/Chains.ts"
-import { type CommitCause, dieOnReplay, type WebhookMessage } from "../../runtime/Commit.ts"
+import { type CommitCause, dieOnReplay } from "../../runtime/Commit.ts"
+import type { Grant } from "../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import type { Metadata } from "../../schemas/Invoice.ts"
 import { isUuid } from "../../schemas/Ids.ts"
-import { type Environment, familyOf } from "../../schemas/Network.ts"
-import { type Aggregate, type HookInput, InvoiceHooks, Invoices, type PaymentState } from "../invoices/plugin.ts"
-import { PaymentQuotes } from "../quotes/plugin.ts"
+import type { Environment } from "../../schemas/Network.ts"
+import { type Aggregate, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import type { ShopRefusal } from "./handlers/Refusals.ts"
 import { makeRepo, type ShopInvoice, type ShopInvoiceFilter, shopInvoiceWrite } from "./repo.ts"
-import { btcpay, storeIdOf } from "./rules.ts"
-import { acceptanceOf, markableAs, mayMark } from "./rules/Marks.ts"
-import { allEvents, filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
-import { eventsOf, flagsAfter, noFlags, type ShopEvent, type ShopState, stateOf } from "./rules/Statuses.ts"
+import { btcpay } from "./rules.ts"
+import { markableAs, mayMark } from "./rules/Marks.ts"
+import { filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
+import { noFlags, stateOf } from "./rules/Statuses.ts"
+import type { paymentMethodJson } from "./rules/Wire.ts"
+import { makeAcceptance } from "./service/Acceptance.ts"
 import { makeMethods, type Methods } from "./service/Methods.ts"
-import { methodOfPayment, paymentMethodJson, type PaymentRoute, webhookData } from "./rules/Wire.ts"
+import { makePaymentRoutes } from "./service/PaymentRoutes.ts"
+import { makeShopChanges } from "./service/ShopChanges.ts"
 
 /** An invoice of a shop with what the shop asked of it. */
 export interface FoundInvoice {
@@ -42,9 +44,6 @@ export const markRefusals = {
 
 export type Mark = keyof typeof markRefusals
 
-const isSameState = (a: ShopState, b: ShopState): boolean =>
-  a.status === b.status && a.additionalStatus === b.additionalStatus
-
 export class ShopInvoices extends Context.Service<ShopInvoices, {
   readonly methods: Methods
   readonly create: (store: Store, request: ShopRequest, cause: CommitCause) => Effect.Effect<FoundInvoice, PublicError>
@@ -60,13 +59,15 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
     metadata: Metadata,
     cause: CommitCause
   ) => Effect.Effect<FoundInvoice, PublicError>
-  /** Null: it cannot be marked so. */
+  /** Null: it cannot be marked so. A caller who may not decide so is refused as everywhere. */
   readonly mark: (
-    store: Store,
+    caller: Grant,
     found: FoundInvoice,
     mark: Mark,
     cause: CommitCause
-  ) => Effect.Effect<FoundInvoice | null, PublicError>
+  ) => Effect.Effect<FoundInvoice | null, PublicError | ShopRefusal>
+  /** Whether the caller may mark an invoice as settled. */
+  readonly maySettle: (caller: Grant) => boolean
   /** The ways to pay an invoice whose address was shown, or by which something came. */
   readonly paymentMethods: (
     found: FoundInvoice
@@ -74,58 +75,14 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
 }>()("tillwire/modules/btcpay/ShopInvoices") {
   static readonly layer = Layer.effect(
     ShopInvoices,
-    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
-      const auditLog = yield* AuditLog
-      const chains = yield* Chains
       const hooks = yield* InvoiceHooks
       const invoices = yield* Invoices
       const methods = yield* makeMethods
-      const quotes = yield* PaymentQuotes
+      const { accept, mayAccept } = yield* makeAcceptance
       const repo = yield* makeRepo
 
-      const targetOf = (invoiceId: string, { network }: Pick<PaymentState, "network">) =>
-        Effect.map(chains.target(invoiceId, familyOf(network)), (target) => target?.address ?? "")
-
-      const messageOf = (
-        event: ShopEvent,
-        current: Aggregate,
-        now: number,
-        destination: string
-      ): WebhookMessage => {
-        const { environment, merchantId } = current.invoice
-        const payment = "payment" in event
-          ? { methodId: methodOfPayment(event.payment, methods.idsIn(environment)), destination }
-          : null
-        return {
-          format: btcpay,
-          type: event.type,
-          filters: [event.type, allEvents],
-          data: webhookData(event, current, storeIdOf(merchantId, environment), now, payment)
-        }
-      }
-
-      /** Keeps the shop's row with every change of its invoice, and tells the shop. */
-      const follow = Effect.fnUntraced(function*({ before, decision, now }: HookInput) {
-        const row = yield* repo.find(before.invoice.id)
-        if (row === null) return {}
-        const after = decision.next
-        const events = eventsOf({ before, after, flags: row.flags })
-        const messages = yield* Effect.forEach(events, (event) =>
-          Effect.map(
-            "payment" in event ? targetOf(after.invoice.id, event.payment) : Effect.succeed(""),
-            (destination) => messageOf(event, after, now, destination)
-          ))
-        const flags = flagsAfter(row.flags, before, after)
-        const state = stateOf(after, flags)
-        const orderId = orderIdOf(after.invoice.metadata)
-        const isChanged = !isSameState(state, row.state) || orderId !== row.orderId ||
-          JSON.stringify(flags) !== JSON.stringify(row.flags)
-        return {
-          messages,
-          writes: isChanged ? [shopInvoiceWrite({ ...row, version: row.version + 1, flags, state, orderId })] : []
-        }
-      })
+      const { follow, messageOf } = yield* makeShopChanges(methods, repo)
       yield* hooks.register({ name: btcpay, isLast: true, run: follow })
 
       const find = Effect.fnUntraced(function*(id: string) {
@@ -191,37 +148,9 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
         return { current, row }
       })
 
-      const accept = Effect.fnUntraced(function*(store: Store, { current }: FoundInvoice, cause: CommitCause) {
-        const acceptable = acceptanceOf(current)
-        if (acceptable === null) return false
-        const resolution = {
-          action: "accept" as const,
-          note: "Marked settled by the shop",
-          actor: store.credential,
-          invoiceId: null
-        }
-        const decided = yield* invoices.resolveException(store.merchantId, acceptable, {
-          resolution,
-          cause,
-          check: (record) => record.exception.status === "open" ? null : publicError("EXCEPTION_ALREADY_RESOLVED"),
-          reply: () => undefined,
-          writes: ({ exception }) =>
-            auditLog.writesOf({
-              merchantId: store.merchantId,
-              environment: store.environment,
-              actor: store.credential,
-              action: "exception.resolve",
-              subject: { object: "exception", id: exception.id },
-              before: { status: exception.status, type: exception.type },
-              after: { status: "resolved", action: "accept" },
-              requestId: cause.requestId
-            })
-        }).pipe(dieOnReplay)
-        return decided.exception.status === "resolved"
-      })
-
       return ShopInvoices.of({
         methods,
+        maySettle: mayAccept,
         create,
         find,
         get: (merchantId, environment, id) =>
@@ -250,11 +179,9 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           )
           return yield* again(found)
         }),
-        mark: Effect.fnUntraced(function*(store, found, mark, cause) {
+        mark: Effect.fnUntraced(function*(caller, found, mark, cause) {
           if (!markableAs(found.current, found.row.flags).includes(mark)) return null
-          if (mark === "Settled") {
-            return (yield* accept(store, found, cause)) ? yield* again(found) : null
-          }
+          if (mark === "Settled") return (yield* accept(caller, found.current, cause)) ? yield* again(found) : null
           const { aggregate } = yield* dieOnReplay(
             invoices.change(
               found.current.invoice.id,
@@ -264,38 +191,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           )
           return aggregate.invoice.status === "canceled" ? yield* again(found) : null
         }),
-        paymentMethods: Effect.fnUntraced(function*({ current, row }) {
-          const { invoice } = current
-          const ids = methods.idsIn(invoice.environment)
-          const shown = yield* quotes.routes(invoice.id)
-          const byMethod = new Map<string, PaymentRoute>()
-          for (const quote of shown) {
-            const methodId = ids.get(quote.tokenId)
-            const symbol = methods.symbolOf(quote.tokenId)
-            if (methodId === undefined || symbol === undefined) continue
-            byMethod.set(methodId, {
-              methodId,
-              token: { symbol, decimals: quote.decimals },
-              address: yield* targetOf(invoice.id, quote),
-              link: yield* methods.linkOf(quote),
-              quote,
-              payments: []
-            })
-          }
-          for (const payment of current.payments.toSorted((a, b) => a.ordinal - b.ordinal)) {
-            const methodId = methodOfPayment(payment, ids)
-            const known: PaymentRoute = byMethod.get(methodId) ?? {
-              methodId,
-              token: { symbol: payment.metadata.token?.symbol ?? "", decimals: payment.tokenDecimals ?? 0 },
-              address: yield* targetOf(invoice.id, payment),
-              link: "",
-              quote: null,
-              payments: []
-            }
-            byMethod.set(methodId, { ...known, payments: [...known.payments, payment] })
-          }
-          return [...byMethod.values()].map((route) => paymentMethodJson(current, row, route))
-        })
+        paymentMethods: yield* makePaymentRoutes(methods)
       })
     })
   )

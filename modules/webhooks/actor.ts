@@ -1,11 +1,8 @@
 /** Load, decide, commit: how a merchant's endpoints change, and how their deliveries are read and repeated. */
 import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
-import { AuditLog } from "../../runtime/AuditLog.ts"
 import { Commit, type CommitCause, type IdempotentCall } from "../../runtime/Commit.ts"
 import { RateLimiter } from "../../runtime/Http.ts"
-import { Secrets } from "../../runtime/Secrets.ts"
-import { Settings } from "../../runtime/Settings.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -28,7 +25,7 @@ import {
   removeEndpoint,
   rotateSecret
 } from "./actor/EndpointChanges.ts"
-import { type EndpointContext, objectionToEndpoint, requireEndpoint } from "./actor/EndpointContext.ts"
+import { makeEndpointContext, objectionToEndpoint, requireEndpoint } from "./actor/EndpointContext.ts"
 import { type Attempt, type Delivery, makeRepo, type ManagedEndpoint, type Replay } from "./repo.ts"
 import {
   type DeliveriesQuery,
@@ -89,15 +86,7 @@ export class Endpoints extends Context.Service<Endpoints, {
   static readonly layer = Layer.effect(
     Endpoints,
     Effect.gen(function*() {
-      const context: EndpointContext = {
-        actors: yield* Actors,
-        auditLog: yield* AuditLog,
-        commit: yield* Commit,
-        secrets: yield* Secrets,
-        webhooks: yield* Webhooks,
-        environments: (yield* Settings).environments,
-        repo: yield* makeRepo
-      }
+      const context = yield* makeEndpointContext
       return Endpoints.of({
         create: (principal, request, call) => createEndpoint(context, principal, request, call),
         list: Effect.fnUntraced(function*(principal, environment) {

@@ -26,10 +26,10 @@ const stalls = Metric.counter("work_stalls_total", {
 })
 
 /**
- * How long this instance may be unable to look at the rows before what it saw last counts as old: a database that is
+ * How long this instance may be without a look at the rows before what it saw last counts as old: a database that is
  * gone has a check of its own, and its return must not look as if nobody had worked.
  */
-export const blindMillis = 60_000
+export const longestLookGapMillis = 60_000
 
 /**
  * How much later than asked a pause may end before it means that the process was frozen, or its machine asleep: longer
@@ -44,7 +44,7 @@ export interface WorkRecord extends LeaseOptions {
   /** When the lease was last looked at: its row was read or renewed. */
   lookedAtMillis: number
   /** When looks began again after they had ended for a while: nothing is known of the time before. */
-  blindUntilMillis: number
+  looksResumedAtMillis: number
   /** When any instance was last seen to renew the lease. */
   renewedAtMillis: number
   /** When the work was last seen to make progress, on any instance. */
@@ -63,7 +63,7 @@ export const newRecord = (name: string, options: LeaseOptions, nowMillis: number
   ...options,
   isHeldHere: false,
   lookedAtMillis: nowMillis,
-  blindUntilMillis: nowMillis,
+  looksResumedAtMillis: nowMillis,
   renewedAtMillis: nowMillis,
   progressedAtMillis: nowMillis,
   hasNewProgress: false,
@@ -72,14 +72,14 @@ export const newRecord = (name: string, options: LeaseOptions, nowMillis: number
 
 /** Notes a look at the lease. Looks come every `everyMillis`, but from a process that was frozen or had no database. */
 export const noteLook = (record: WorkRecord, everyMillis: number, nowMillis: number): void => {
-  if (nowMillis - record.lookedAtMillis > everyMillis + latenessMillis) record.blindUntilMillis = nowMillis
+  if (nowMillis - record.lookedAtMillis > everyMillis + latenessMillis) record.looksResumedAtMillis = nowMillis
   record.lookedAtMillis = nowMillis
 }
 
 /** How old `atMillis` was at the last look, from when looks began again on. */
-const ageOf = (atMillis: number, { blindUntilMillis, lookedAtMillis }: WorkRecord, nowMillis: number): number => {
-  const seenMillis = nowMillis - lookedAtMillis > blindMillis ? nowMillis : Math.max(lookedAtMillis, atMillis)
-  return Math.max(0, seenMillis - Math.max(atMillis, blindUntilMillis))
+const ageOf = (atMillis: number, { looksResumedAtMillis, lookedAtMillis }: WorkRecord, nowMillis: number): number => {
+  const seenMillis = nowMillis - lookedAtMillis > longestLookGapMillis ? nowMillis : Math.max(lookedAtMillis, atMillis)
+  return Math.max(0, seenMillis - Math.max(atMillis, looksResumedAtMillis))
 }
 
 /** What other parts are shown of `records`, in order of name. */

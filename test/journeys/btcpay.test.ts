@@ -444,6 +444,10 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       const invoice = yield* order(orderId)
       const found = assertStatus(200, yield* call(`/api/v1/stores/${store}/invoices?orderId=${orderId}&status=New`))
       assert.deepStrictEqual(found.map(({ id }: any) => id), [invoice.id])
+      for (const query of ["orderId=%00", "textSearch=%00"]) {
+        const refused = assertStatus(400, yield* call(`/api/v1/stores/${store}/invoices?${query}`))
+        assert.deepInclude(refused, { message: "The URL must not contain the NUL character." })
+      }
       const none = assertStatus(200, yield* call(`/api/v1/stores/${store}/invoices?orderId=${orderId}&status=Settled`))
       assert.deepStrictEqual(none, [])
       const changed = assertStatus(

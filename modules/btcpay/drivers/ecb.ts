@@ -121,7 +121,11 @@ const Options = Schema.Struct({
 })
 
 /** The rates are not read: `reason` says why. */
-class RatesUnread extends Schema.TaggedError<RatesUnread>()("RatesUnread", { reason: Schema.String }) {}
+class RatesUnread extends Schema.TaggedError<RatesUnread>()("RatesUnread", { reason: Schema.String }) {
+  override get message() {
+    return this.reason
+  }
+}
 
 const unread = (reason: string) => new RatesUnread({ reason })
 
@@ -167,8 +171,9 @@ const make = ({ url = publishedUrl }: typeof Options.Type) =>
       if (kept !== null && now - kept.readAt < refreshSeconds) return refreshSeconds - (now - kept.readAt)
       const document = yield* fetchDocument
       const rates = readReferenceRates(document)
-      const objection = typeof rates === "string" ? rates : objectionToRates(rates, kept?.rates ?? null, now)
-      if (typeof rates === "string" || objection !== null) return yield* unread(objection ?? "it cannot be read")
+      if (typeof rates === "string") return yield* unread(rates)
+      const objection = objectionToRates(rates, kept?.rates ?? null, now)
+      if (objection !== null) return yield* unread(objection)
       yield* sql`INSERT INTO btcpay_fiat_rates (source, document, read_at) VALUES (${name}, ${document}, ${now})
         ON CONFLICT (source) DO UPDATE SET document = excluded.document, read_at = excluded.read_at`
       yield* Ref.set(current, rates)

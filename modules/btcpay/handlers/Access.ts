@@ -31,11 +31,9 @@ export const makeAccess = (callsPerMinute: number) =>
       const grant = key === null || request.headers["x-api-key"] !== undefined
         ? null
         : yield* verify(fullKey(key), rateLimiter.address(request, "anonymous"))
-      if (key === null || grant === null || grant.kind !== "key") {
-        // A caller that nothing speaks for counts for its address.
-        yield* rateLimiter.address(request, "anonymous")
-        return yield* noCredential
-      }
+      // A key that nothing speaks for was counted for its address where it was looked up.
+      if (key === null || request.headers["x-api-key"] !== undefined) yield* rateLimiter.address(request, "anonymous")
+      if (key === null || grant === null || grant.kind !== "key") return yield* noCredential
       return { caller: grant, storeId: storeIdOf(grant.merchantId, grant.environment), key } satisfies Shop
     })
 

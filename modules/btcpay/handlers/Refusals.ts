@@ -42,6 +42,8 @@ export const unknownCall = refusal(
   "Tillwire's BTCPay mode has no such call. See /docs/guides/btcpay."
 )
 
+export const nulInUrl = refusal(400, "generic-error", "The URL must not contain the NUL character.")
+
 const invalidJson = refusal(400, "invalid-json", "The body is not JSON.")
 
 /** A refusal of the service in the words of this protocol. */

@@ -36,9 +36,6 @@ const minorDigits: Readonly<Record<string, number>> = {
 
 export const minorDigitsOf = (code: string): number => minorDigits[code] ?? 2
 
-/** Digits after the point of an amount that are read. */
-const maximumFraction = 12
-
 interface Decimal {
   readonly units: bigint
   readonly digits: number
@@ -57,8 +54,7 @@ export const readDecimal = (value: unknown): string | undefined => {
 
 const decimalOf = (text: string): Decimal => {
   const [whole = "0", fraction = ""] = text.split(".")
-  const cut = fraction.slice(0, maximumFraction)
-  return { units: BigInt(whole + cut), digits: cut.length }
+  return { units: BigInt(whole + fraction), digits: fraction.length }
 }
 
 const divideUp = (a: bigint, b: bigint): bigint => (a + b - 1n) / b

@@ -140,7 +140,7 @@ const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
 }
 
 const numberIn = (value: unknown): number | null => {
-  if (value == null) return null
+  if (value == null || value === "") return null
   const number = typeof value === "number" ? value : typeof value === "string" ? Number(value) : Number.NaN
   return Number.isFinite(number) ? number : Number.NaN
 }

@@ -2,16 +2,15 @@
  * Refunds of shops: the shop prints one link, by which the buyer says where the money goes. They are made by the
  * service's own API, so the module refunds need not be loaded.
  */
-import { Context, Effect, Layer } from "effect"
-import { randomUUID } from "node:crypto"
+import { Context, Effect, Layer, Result } from "effect"
 import { RequestInfo } from "../../../runtime/Http.ts"
-import { LocalCalls } from "../../../runtime/LocalCalls.ts"
 import { usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { Shop } from "../handlers/Access.ts"
-import { ShopRefusal } from "../handlers/Refusals.ts"
-import { type FieldError, type Fields, fieldsOf } from "../rules/Requests.ts"
+import type { ShopRefusal } from "../handlers/Refusals.ts"
+import type { FieldError, Fields } from "../rules/Requests.ts"
 import { isRefundable, ordersIn, readRefundRequest, refundPart } from "../rules/Refunds.ts"
 import { type FoundInvoice, ShopInvoices } from "../service.ts"
+import { makeOwnApi } from "./OwnApi.ts"
 
 /** A refund as a shop prints it into a note of its order. */
 export interface ShopRefund {
@@ -37,7 +36,7 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
   static readonly layer = Layer.effect(
     ShopRefunds,
     Effect.gen(function*() {
-      const calls = yield* LocalCalls
+      const api = yield* makeOwnApi
       const invoices = yield* ShopInvoices
 
       /** The invoice that a name belongs to: of the longest number that is an order; null: none, or several. */
@@ -59,18 +58,6 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
         return invoice === undefined || others.length > 0 ? null : invoice
       })
 
-      const send = Effect.fnUntraced(function*({ caller }: Shop, body: Fields) {
-        const { requestId } = yield* RequestInfo
-        const answer = yield* calls.call(caller, {
-          method: "POST",
-          path: refundsPath,
-          body: body as never,
-          idempotencyKey: randomUUID(),
-          requestId
-        })
-        return { status: answer.status, body: fieldsOf(answer.body) }
-      })
-
       const open = Effect.fnUntraced(function*(
         shop: Shop,
         { current, row }: FoundInvoice,
@@ -80,7 +67,8 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
         if (part === null) {
           return [{ path: "amount", message: "More than was received, less what was refunded: lower the amount." }]
         }
-        const { body, status } = yield* send(shop, {
+        const { requestId } = yield* RequestInfo
+        const opened = yield* Effect.result(api.post(shop.caller, refundsPath, {
           invoice_id: current.invoice.id,
           invoice_payment_id: part.paymentId,
           amount_mode: part.usd === null ? "remaining" : "custom",
@@ -88,14 +76,13 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
           reason: "requested_by_customer",
           fee_bearer: "merchant",
           destination: "claim"
-        })
-        if (status >= 300) {
-          const error = fieldsOf(body["error"])
-          const message = typeof error["message"] === "string" ? error["message"] : "The refund was refused."
-          if (status < 500) return [{ path: "amount", message }]
-          return yield* new ShopRefusal({ status, body: { code: "internal-error", message } })
+        }, requestId))
+        if (Result.isFailure(opened)) {
+          const refused = opened.failure
+          if (refused._tag === "OwnApiRefused") return [{ path: "amount", message: refused.message }]
+          return yield* refused
         }
-        const refund = fieldsOf(body["data"])
+        const refund = opened.success
         return {
           id: String(refund["id"]),
           name: request.name,
@@ -113,7 +100,7 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
       })
 
       return ShopRefunds.of({
-        areServed: () => calls.serves(refundsPath),
+        areServed: () => api.serves(refundsPath),
         create: Effect.fnUntraced(function*(shop, body) {
           const request = readRefundRequest(body)
           if (!("name" in request)) return request

@@ -2,10 +2,10 @@
  * What the calls of {@link Endpoints} in actor.ts share: the ports, the order of changes, and the endpoint of a call.
  */
 import { Effect } from "effect"
-import type { Actors } from "../../../runtime/Actors.ts"
-import type { AuditLog } from "../../../runtime/AuditLog.ts"
+import { Actors } from "../../../runtime/Actors.ts"
+import { AuditLog } from "../../../runtime/AuditLog.ts"
 import {
-  type Commit,
+  Commit,
   type Conflict,
   decideAnew,
   dieOnReplay,
@@ -13,13 +13,13 @@ import {
   type Write
 } from "../../../runtime/Commit.ts"
 import { environmentOfBoth, objectionToRight } from "../../../schemas/Authorization.ts"
-import type { Secrets } from "../../../runtime/Secrets.ts"
-import type { Settings } from "../../../runtime/Settings.ts"
-import type { Webhooks } from "../../../runtime/Webhooks.ts"
+import { Secrets } from "../../../runtime/Secrets.ts"
+import { Settings } from "../../../runtime/Settings.ts"
+import { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { maximumEndpoints } from "../../../schemas/Webhook.ts"
-import type { ManagedEndpoint, Repo } from "../repo.ts"
+import { makeRepo, type ManagedEndpoint, type Repo } from "../repo.ts"
 import { manages } from "../rules.ts"
 import { endpointActOf, type EndpointVerb } from "./EndpointActs.ts"
 
@@ -32,6 +32,19 @@ export interface EndpointContext {
   readonly environments: Settings["Service"]["environments"]
   readonly repo: Repo
 }
+
+export const makeEndpointContext = Effect.gen(function*() {
+  const context: EndpointContext = {
+    actors: yield* Actors,
+    auditLog: yield* AuditLog,
+    commit: yield* Commit,
+    secrets: yield* Secrets,
+    webhooks: yield* Webhooks,
+    environments: (yield* Settings).environments,
+    repo: yield* makeRepo
+  }
+  return context
+})
 
 /**
  * How often a decision is made anew when another commit was faster: each loss means that another one won, and no more

@@ -3,19 +3,14 @@
  * log as those of events, and unseen by the routes of those.
  */
 import { Context, Effect, Layer } from "effect"
-import { Actors } from "../../../runtime/Actors.ts"
-import { AuditLog } from "../../../runtime/AuditLog.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import { Commit, type CommitCause, type IdempotentCall } from "../../../runtime/Commit.ts"
-import { Secrets } from "../../../runtime/Secrets.ts"
-import { Settings } from "../../../runtime/Settings.ts"
+import type { CommitCause, IdempotentCall } from "../../../runtime/Commit.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import { endpointWrite } from "../../../runtime/webhooks/Endpoints.ts"
-import { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
-import { append, decideInTurn, type EndpointContext } from "./EndpointContext.ts"
-import { countWrite, makeRepo, type ManagedEndpoint } from "../repo.ts"
+import { append, decideInTurn, makeEndpointContext } from "./EndpointContext.ts"
+import { countWrite, type ManagedEndpoint } from "../repo.ts"
 import { deleteEndpoint, disabledByMerchant, initialEndpoint, mayAdd, needsUrlCheck, resetsHealth } from "../rules.ts"
 
 /** What an endpoint is to be. */
@@ -59,17 +54,8 @@ export class FormatEndpoints extends Context.Service<FormatEndpoints, {
 }>()("tillwire/modules/webhooks/FormatEndpoints") {
   static readonly layer = Layer.effect(
     FormatEndpoints,
-    // oxlint-disable-next-line max-lines-per-function -- one closure over the services that each call takes
     Effect.gen(function*() {
-      const context: EndpointContext = {
-        actors: yield* Actors,
-        auditLog: yield* AuditLog,
-        commit: yield* Commit,
-        secrets: yield* Secrets,
-        webhooks: yield* Webhooks,
-        environments: (yield* Settings).environments,
-        repo: yield* makeRepo
-      }
+      const context = yield* makeEndpointContext
       const { repo, secrets, webhooks } = context
       const seal = (secret: string) => secrets.seal("webhook", secret)
 

@@ -84,6 +84,7 @@ describe("an amount of a shop", () => {
     assert.strictEqual(usdOf("0.01", euros), 11n)
     assert.strictEqual(usdOf("1000", yen), 6_600n)
     assert.strictEqual(usdOf("1.0001", euros), 1_101n)
+    assert.strictEqual(usdOf("10.0000000000000001", euros), 11_001n)
   })
 
   it("outside of what an invoice may be is none", () => {

@@ -7,7 +7,14 @@ import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { monotonicMillis } from "../../../runtime/Clock.ts"
 import { leaseFindings } from "../../../runtime/leases/Health.ts"
-import { blindMillis, newRecord, noteLook, runTerm, statusesOf, type WorkRecord } from "../../../runtime/leases/Term.ts"
+import {
+  longestLookGapMillis,
+  newRecord,
+  noteLook,
+  runTerm,
+  statusesOf,
+  type WorkRecord
+} from "../../../runtime/leases/Term.ts"
 
 const everyMillis = 2_000
 const options = { role: "worker", ttlMillis: 6_000, passMillis: 10_000 } as const
@@ -46,7 +53,7 @@ describe("the health of leases", () => {
     Effect.gen(function*() {
       const record = yield* started
       yield* lookAtLivingWork(record)
-      yield* TestClock.adjust(blindMillis + 1)
+      yield* TestClock.adjust(longestLookGapMillis + 1)
       assert.lengthOf(yield* findings(record), 1)
     }))
 })
