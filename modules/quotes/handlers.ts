@@ -13,9 +13,9 @@ import { formatUnits, readInvoiceAmount, tokenAmountUp, usdDecimal, usdWire } fr
 import type { Quote } from "../../schemas/Quote.ts"
 import { type Aggregate, amountRemaining, Invoices, isPayable } from "../invoices/plugin.ts"
 import { type IssuedQuote, PaymentQuotes } from "./service.ts"
-import { makePriceableToken } from "./service/Routes.ts"
+import { isVerified, listedToken, makePriceableToken } from "./service/Routes.ts"
 import { type NewQuote, QuotesApi, type RouteResult } from "./api.ts"
-import { noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
+import { networkDegraded, noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
 import * as Operations from "../../runtime/Operations.ts"
 
 /** Routes of a batch that are priced at once. */
@@ -41,6 +41,7 @@ const ownInvoice = Effect.fnUntraced(function*(id: string) {
 
 /** Prices one route of an invoice for its merchant. */
 const makePrice = Effect.gen(function*() {
+  const catalog = yield* TokenCatalog
   const quotes = yield* PaymentQuotes
   const priceableToken = yield* makePriceableToken
 
@@ -59,9 +60,14 @@ const makePrice = Effect.gen(function*() {
       isShown: false
     }
     const settlementToken = route.settlement_token_id ?? token.id
-    return settlementToken === token.id
+    const unavailable = settlementToken !== token.id
+      ? noSettlement
+      : isVerified(catalog, token.id)
+      ? null
+      : networkDegraded
+    return unavailable === null
       ? yield* quotes.issue(request)
-      : { quote: unavailableObject(request, noSettlement, settlementToken), row: null, write: null }
+      : { quote: unavailableObject(request, unavailable, settlementToken), row: null, write: null }
   })
 })
 
@@ -174,7 +180,7 @@ export const handlers = Operations.group(
           const environment = yield* readEnvironment(principal, query.environment)
           const amount = readInvoiceAmount(query)
           if (typeof amount === "string") return yield* amountError(amount, query)
-          const token = catalog.get(query.token_id)
+          const token = listedToken(catalog, query.token_id)
           const fault = routeFault({ network: query.network, token, environment, acceptedNetworks: null })
           if (token === undefined || fault?.code === "TOKEN_NOT_ACCEPTED") return yield* publicError("TOKEN_NOT_FOUND")
           if (fault !== null) return yield* publicError(fault.code, { param: fault.param })

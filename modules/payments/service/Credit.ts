@@ -6,7 +6,7 @@ import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, type Spot } from "../../../runtime/Prices.ts"
 import { Screening } from "../../../runtime/Screening.ts"
 import { initializeSeries } from "../../../runtime/Telemetry.ts"
-import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { isUnverified, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -88,12 +88,7 @@ export const makeCredit = Effect.fnUntraced(function*(
   const incomingTransferOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     // Inactive only until its contract was asked, as after a start: judged now, it would be refused for good.
-    if (
-      token?.active === false &&
-      catalog.unverifiedTokens(entry.network, entry.environment).some(({ id }) => id === token.id)
-    ) {
-      return yield* publicError("NETWORK_DEGRADED")
-    }
+    if (token !== undefined && isUnverified(catalog, token)) return yield* publicError("NETWORK_DEGRADED")
     const target = yield* chains.target(invoice.id, familyOf(entry.network))
     const exception = rejectionReason(
       token,

@@ -12,7 +12,7 @@ import { paymentLinkOf } from "../../../schemas/PaymentLink.ts"
 import type { Quote } from "../../../schemas/Quote.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
-import { isRefused, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
+import { isRefused, isVerified, listedToken, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { PolicyState, TokenPolicies } from "../../tokens/plugin.ts"
 import { paymentWords } from "./PaymentWords.ts"
@@ -108,11 +108,9 @@ export const routeFor = Effect.fnUntraced(function*(
   const { availability, catalog, chains, clock, policies } = context
   const { invoice } = current
   const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
-  const known = catalog.get(tokenId)
-  const isUnverified = known?.active === false && isUsable(context, known)
-  const token = yield* payableToken(current, network, isUnverified ? { ...known, active: true } : known, now)
-  // After a start its contract was not asked yet. That it is not accepted would be a word for good.
-  if (isUnverified) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  const token = yield* payableToken(current, network, listedToken(catalog, tokenId), now)
+  // A payor must not send what may turn out to be another token.
+  if (!isVerified(catalog, tokenId)) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
   const driver = chains.driver(token.network, token.environment)
   if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const objection = availability.objectionTo(token)
@@ -145,10 +143,6 @@ export const routeFor = Effect.fnUntraced(function*(
   return yield* withNewQuote(context, invoice, token, target, driver)
 })
 
-/** Active, or only waiting for its contract to be asked, as after a start. */
-const isUsable = ({ catalog }: RoutesContext, token: Token) =>
-  token.active || catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)
-
 /** `Payments.currentRoute`. */
 export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, current: Aggregate) {
   const { availability, catalog, chains, clock, quotes } = context
@@ -158,9 +152,9 @@ export const currentRoute = Effect.fnUntraced(function*(context: RoutesContext, 
   if (quote === null) return null
   const routeLock = lockedRoute(current)
   const tokenId = routeLock?.tokenId ?? quote.supported_token_id
-  const token = tokenId === null ? undefined : catalog.get(tokenId)
+  const token = tokenId === null ? undefined : listedToken(catalog, tokenId)
   const driver = token === undefined ? undefined : chains.driver(token.network, token.environment)
-  if (token === undefined || driver === undefined || !isUsable(context, token)) return null
+  if (token?.active !== true || driver === undefined) return null
   const target = yield* chains.target(invoice.id, familyOf(token.network))
   if (target === null) return null
   const isQuoteCurrent = token.id === quote.supported_token_id &&

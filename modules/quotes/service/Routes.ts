@@ -3,13 +3,23 @@ import { Effect } from "effect"
 import { Availability } from "../../../runtime/Availability.ts"
 import { type AllocatedTarget, Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { isUnverified, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, isPayable, lockedRoute } from "../../invoices/plugin.ts"
 import { isBlocked, type PolicyState, TokenPolicies } from "../../tokens/plugin.ts"
 import { routeFault } from "../rules.ts"
+
+/** A token for the checks of a route: one whose contract was not asked yet, as after a start, counts as active. */
+export const listedToken = (catalog: TokenCatalog["Service"], tokenId: number): Token | undefined => {
+  const token = catalog.get(tokenId)
+  return token !== undefined && isUnverified(catalog, token) ? { ...token, active: true } : token
+}
+
+/** Whether a {@link listedToken} is active in the catalogue as well. Until then nothing is promised for it. */
+export const isVerified = (catalog: TokenCatalog["Service"], tokenId: number): boolean =>
+  catalog.get(tokenId)?.active === true
 
 /**
  * The token of a route that the invoice can be paid by at `now`. Errors: `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`,
@@ -42,8 +52,8 @@ export const isRefused = (token: Token, target: AllocatedTarget | null, policy: 
   target === null ? isBlocked(policy, token.id) : target.refusedTokens.includes(token.id)
 
 /**
- * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is watched, and not one
- * that the operator has disabled or the merchant refuses. Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
+ * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is served, and not one
+ * that the operator has disabled or the merchant refuses; it may wait for its contract ({@link isVerified}). Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
  */
 export const makePriceableToken = Effect.gen(function*() {
   const availability = yield* Availability
@@ -59,7 +69,7 @@ export const makePriceableToken = Effect.gen(function*() {
   ): Effect.fn.Return<Token, PublicError> {
     const { environment, id, merchantId } = current.invoice
     const now = yield* clock.nowSeconds(merchantId, environment)
-    const token = yield* payableToken(current, network, catalog.get(tokenId), now)
+    const token = yield* payableToken(current, network, listedToken(catalog, tokenId), now)
     if (chains.driver(token.network, environment) === undefined) {
       return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
     }

@@ -23,6 +23,7 @@ import {
   post,
   receiveTransfer,
   reportAgain,
+  setAttested,
   setPrice,
   usualPrices
 } from "../invoices/InvoiceService.ts"
@@ -264,6 +265,25 @@ layer(invoiceService)("quotes over HTTP", (it) => {
         refused(yield* devnet.call(route, other), 422, "IDEMPOTENCY_KEY_REUSED")
       }
     }))
+
+  it.effect("refuse no token for good whose contract was not asked since a start: the quote comes later", () =>
+    Effect.gen(function*() {
+      usualPrices()
+      const { devnet } = yield* merchant
+      const invoice = yield* newInvoice(devnet, { amount: 1_000 })
+      setAttested(usdc, false)
+      const { data } = yield* devnet.ok(path, ofInvoice(invoice.id))
+      exactly(IdentifiedQuote, data)
+      assert.deepStrictEqual(
+        [data.id, data.quote_status, data.status_code, data.retry_after_seconds],
+        [null, "unavailable", "network_degraded", 15]
+      )
+      const estimate = yield* devnet.ok(`${path}/estimate?amount=1000&network=base&token_id=${usdc.id}`)
+      assert.strictEqual(estimate.data.estimated_token_amount, "1.000000")
+      assert.deepStrictEqual(yield* rowsOf(invoice.id), [])
+      setAttested(usdc, true)
+      assert.strictEqual((yield* devnet.ok(path, ofInvoice(invoice.id))).data.quote_status, "available")
+    }).pipe(Effect.ensuring(Effect.sync(() => setAttested(usdc, true)))))
 
   it.effect("estimate without an invoice, promise nothing and keep nothing", () =>
     Effect.gen(function*() {
