@@ -169,14 +169,12 @@ export const pollAccounts = <Client extends NodeEndpoint>(
   options: AccountPollOptions<Client>
 ): Stream.Stream<ChainEvent, DriverError> =>
   Stream.unwrap(Effect.gen(function*() {
-    const { endpoints, environment, pollMillis, read, readHead, recent, watch } = options
+    const { endpoints, pollMillis, read, readHead, recent, watch } = options
     const state = MutableRef.make(initialState(recent))
     const servingEndpoint = MutableRef.make<number | null>(null)
     const isWaiting = MutableRef.make(false)
     const watchMillis = Math.max(shortestWatchMillis, pollMillis)
-    const watching = Effect.suspend(() =>
-      watchOthers(endpoints, environment, MutableRef.get(servingEndpoint), readHead)
-    )
+    const watching = Effect.suspend(() => watchOthers(endpoints, MutableRef.get(servingEndpoint), readHead))
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
 
     const poll = Effect.gen(function*() {

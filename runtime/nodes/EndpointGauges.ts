@@ -28,33 +28,34 @@ export const endpointGaugesFromZero = ({ environment, network }: EndpointOwner) 
     { discard: true }
   )
 
-/** How the endpoints of each network stood at the last report of this process. */
-const lastStandings = new Map<string, ReadonlyArray<EndpointStanding>>()
-
 /**
- * Writes an entry for each endpoint that stands otherwise than before. The metrics say how many are in trouble, and
- * only this says which; by its place in the config, as its URL may hold a key.
+ * Writes an entry for each endpoint that stands otherwise than `before`, where nothing is known of an endpoint that
+ * the list does not reach. The metrics say how many are in trouble, and only this says which; by its place in the
+ * config, as its URL may hold a key. Answers how they stand now.
  */
 const logChanges = Effect.fnUntraced(
-  function*({ environment, network }: EndpointOwner, pool: EndpointPool, nowMillis: number) {
-    const key = `${network}:${environment}`
-    const before = lastStandings.get(key) ?? []
+  function*(
+    { environment, network }: EndpointOwner,
+    pool: EndpointPool,
+    before: ReadonlyArray<EndpointStanding>,
+    nowMillis: number
+  ) {
     const standings = pool.endpoints.map((_, place) => standingOf(pool, place, nowMillis))
-    lastStandings.set(key, standings)
     for (const [place, to] of standings.entries()) {
       const from = before[place] ?? "ok"
       if (from === to) continue
       const entry = { network, environment, node: `${place + 1} of ${standings.length}`, from, to }
       yield* Effect.logWarning("the condition of a node changed", entry)
     }
+    return standings
   }
 )
 
-/** Shows the endpoints as they stand now. */
+/** Shows the endpoints as they stand now. `before`: what the report before this one answered, empty at the first. */
 export const reportEndpoints = Effect.fnUntraced(
-  function*({ environment, network }: EndpointOwner, pool: EndpointPool) {
+  function*({ environment, network }: EndpointOwner, pool: EndpointPool, before: ReadonlyArray<EndpointStanding>) {
     const nowMillis = yield* Clock.currentTimeMillis
-    yield* logChanges({ environment, network }, pool, nowMillis)
+    const standings = yield* logChanges({ environment, network }, pool, before, nowMillis)
     const update = (gauge: typeof endpointsFrozen, isCounted: (place: number) => boolean) =>
       Metric.update(
         Metric.withAttributes(gauge, { network, environment }),
@@ -66,5 +67,6 @@ export const reportEndpoints = Effect.fnUntraced(
       endpointsResting,
       (place) => pool.endpoints[place]!.isResting || isPaused(pool, place, nowMillis)
     )
+    return standings
   }
 )

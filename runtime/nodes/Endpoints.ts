@@ -29,12 +29,13 @@ import { Clock, Context, Effect, MutableRef, Redacted } from "effect"
 import { HttpClient } from "effect/http"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { DriverError, type DriverErrorKind } from "../Chains.ts"
-import { endpointGaugesFromZero } from "./EndpointGauges.ts"
+import { endpointGaugesFromZero, reportEndpoints } from "./EndpointGauges.ts"
 import {
   afterClockChange,
   emptyPool,
   type EndpointPool,
   endpointsByPreference,
+  type EndpointStanding,
   isPaused,
   type Observation,
   type PoolLimits,
@@ -82,6 +83,8 @@ export interface Endpoints<Client extends NodeEndpoint> {
    * that does not answer yet is asked again before its first call.
    */
   readonly verify: Effect.Effect<void, DriverError>
+  /** Shows the endpoints as they stand now: gauges, and an entry of the log for each that stands otherwise. */
+  readonly report: Effect.Effect<void>
 }
 
 export interface EndpointsOptions<Client extends NodeEndpoint> {
@@ -267,6 +270,14 @@ const failoverIn = <Client extends NodeEndpoint>(
   })
 }
 
+/** See {@link Endpoints.report}: it keeps how the endpoints stood, for the next report. */
+const reportIn = <Client extends NodeEndpoint>(context: EndpointsContext<Client>): Endpoints<Client>["report"] => {
+  const standings = MutableRef.make<ReadonlyArray<EndpointStanding>>([])
+  return Effect.suspend(() => reportEndpoints(context, poolIn(context), MutableRef.get(standings))).pipe(
+    Effect.map((now) => void MutableRef.set(standings, now))
+  )
+}
+
 /** Fails where an address cannot be used. */
 export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(options: EndpointsOptions<Client>) {
   const { addresses, environment, limits, network } = options
@@ -285,7 +296,8 @@ export const make = Effect.fnUntraced(function*<Client extends NodeEndpoint>(opt
     observe: (observation) => observeIn(context, observation),
     attempt: attemptIn(context),
     withFailover: failoverIn(context, endpoints),
-    verify: verifyAll(nodes)
+    verify: verifyAll(nodes),
+    report: reportIn(context)
   }
   return made
 })

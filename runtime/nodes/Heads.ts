@@ -6,7 +6,6 @@ import { Clock, Effect } from "effect"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import { descriptorOf } from "../../schemas/Network.ts"
 import { type DriverCondition, DriverError } from "../Chains.ts"
-import { reportEndpoints } from "./EndpointGauges.ts"
 import {
   conditionOf,
   type EndpointHead,
@@ -217,7 +216,6 @@ const forgive = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
  */
 export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoint>(
   endpoints: Endpoints<Client>,
-  environment: Environment,
   servingEndpoint: number | null,
   readHead: ReadHead<Client>
 ) {
@@ -236,5 +234,5 @@ export const watchOthers = Effect.fnUntraced(function*<Client extends NodeEndpoi
       ),
     { discard: true, concurrency: "unbounded" }
   )
-  yield* reportEndpoints({ network: endpoints.endpoints[0]!.network, environment }, endpoints.pool())
+  yield* endpoints.report
 })

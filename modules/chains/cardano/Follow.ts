@@ -1,6 +1,5 @@
 /** Following Cardano by polling: in order, hash-linked, with rollbacks where the chain changed its mind. */
 import { Clock, Effect, MutableRef, Schedule, Stream } from "effect"
-import { reportEndpoints } from "../../../runtime/nodes/EndpointGauges.ts"
 import { eventsOfLook, onCondition, onLookEnd } from "../../../runtime/nodes/LookState.ts"
 import {
   branchCounts,
@@ -243,7 +242,7 @@ const compareBranch = Effect.fnUntraced(function*(context: FollowContext, api: A
  * goes astray is seen.
  */
 const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
-  const { endpoints, environment } = context
+  const { endpoints } = context
   const { servingEndpoint } = stateOf(context)
   const others = hasOthers(context)
     ? endpoints.endpoints.filter(({ place }) =>
@@ -254,5 +253,5 @@ const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
     endpoints.attempt(endpoint, (api) => compareBranch(context, api)).pipe(
       Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
     ), { discard: true, concurrency: "unbounded" })
-  yield* reportEndpoints({ network: "cardano", environment }, endpoints.pool())
+  yield* endpoints.report
 })

@@ -1,6 +1,5 @@
 /** Watches the endpoints that no look asks, so that one that fails comes back and one that goes astray is seen. */
 import { Effect } from "effect"
-import { reportEndpoints } from "../../../runtime/nodes/EndpointGauges.ts"
 import { isPaused } from "../../../runtime/nodes/EndpointPool.ts"
 import { readHeader } from "./Blocks.ts"
 import { type FollowContext, hasOtherEndpoints, nowMillisOf, readHead, stateOf } from "./FollowContext.ts"
@@ -29,5 +28,5 @@ export const watchOthers = Effect.fnUntraced(function*(context: FollowContext) {
     rpc.attempt(endpoint, (each) => compareBranch(context, each)).pipe(
       Effect.catch((error) => Effect.logDebug("an endpoint does not answer", error.reason))
     ), { discard: true, concurrency: "unbounded" })
-  yield* reportEndpoints(context, rpc.pool())
+  yield* rpc.report
 })

@@ -32,7 +32,7 @@ export const follow = (
   watch: WatchSet
 ): Stream.Stream<ChainEvent, DriverError> =>
   Stream.unwrap(Effect.gen(function*() {
-    const { book, endpoints, environment } = options
+    const { book, endpoints } = options
     const context: FollowContext = {
       ...options,
       watch,
@@ -51,7 +51,7 @@ export const follow = (
     // Three times within the time after which a head counts as behind, so that one late answer does not.
     const watchMillis = Math.min(longestWatchMillis, endpoints.pool().lagMillis / 3)
     const watching = Effect.suspend(() =>
-      watchOthers(endpoints, environment, MutableRef.get(context.looks).servingEndpoint, readHead)
+      watchOthers(endpoints, MutableRef.get(context.looks).servingEndpoint, readHead)
     )
     yield* Effect.forkScoped(Effect.delay(Effect.repeat(watching, Schedule.spaced(watchMillis)), watchMillis))
     return Stream.fromEffectRepeat(poll(context)).pipe(Stream.flatMap(Stream.fromIterable))

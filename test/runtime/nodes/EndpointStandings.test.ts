@@ -10,6 +10,7 @@ import {
   absenceMillis,
   emptyPool,
   type EndpointPool,
+  type EndpointStanding,
   type Observation,
   step
 } from "../../../runtime/nodes/EndpointPool.ts"
@@ -20,11 +21,17 @@ const standstillMillis = 60_000
 const makeRig = Effect.sync(() => {
   const entries: Array<unknown> = []
   const logger = Logger.make<unknown, void>(({ message }) => void entries.push(message))
+  let standings: ReadonlyArray<EndpointStanding> = []
   let pool: EndpointPool = emptyPool(2, { standstillMillis, lagMillis: standstillMillis }, 0)
   return {
     entries,
     observe: (...observations: ReadonlyArray<Observation>) => void (pool = observations.reduce(step, pool)),
-    report: Effect.suspend(() => reportEndpoints(owner, pool)).pipe(Effect.provide(Logger.layer([logger])))
+    report: Effect.suspend(() => reportEndpoints(owner, pool, standings)).pipe(
+      Effect.map((now) => {
+        standings = now
+      }),
+      Effect.provide(Logger.layer([logger]))
+    )
   }
 })
 

@@ -269,7 +269,7 @@ describe("heads of endpoints", () => {
       const seen = yield* look(two, readHead, (client, head) => Effect.succeed(`${client.place}:${head.height}`))
       assert.strictEqual(seen.result, "1:20")
       assert.strictEqual(seen.condition, "ok")
-      yield* watchOthers(two, "mainnet", seen.place, readHead)
+      yield* watchOthers(two, seen.place, readHead)
       assert.strictEqual(two.pool().endpoints[0]!.head!.height, 3n)
 
       const one = yield* overMainnet(old)
@@ -296,7 +296,7 @@ describe("heads of endpoints", () => {
       assert.strictEqual(yield* lookFrom(105n), "1:105")
 
       wrong.answer = json({ height: 106, time: now })
-      yield* watchOthers(two, "mainnet", 1, readHead)
+      yield* watchOthers(two, 1, readHead)
       assert.strictEqual(two.pool().endpoints[0]!.branch, "followed")
       assert.strictEqual(yield* lookFrom(105n), "0:106")
 
