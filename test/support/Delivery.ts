@@ -120,6 +120,12 @@ const againMillis = 50
 /** After a kill, until what it broke is over and a rolling restart may be held to its promise. */
 const settleMillis = 1_500
 
+/**
+ * Connections that a rolling restart may reset, in a run of some hundred requests: whoever connects in the moment in
+ * which a listener closes is reset by the system (runtime/boot/Listener.ts, `inShortTurn`), and repeats elsewhere.
+ */
+const resetsAllowed = 2
+
 /** For breakers to open and queues to run dry, the leases of the dead included. */
 const drainMillis = 240_000
 
@@ -138,7 +144,7 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
   const breaks: Array<Break> = []
   const faults: Array<string> = []
   const reachable = [true, true]
-  const rolling = { strict: false, answered: 0 }
+  const rolling = { strict: false, answered: 0, resets: 0 }
 
   const starts: Array<number> = []
   const boot = (instance: 0 | 1) =>
@@ -180,7 +186,7 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
       breaks.push({ what: "pause", at, until: now() })
     })
 
-  /** As a proxy does: whoever refuses the connection is passed over. */
+  /** As a proxy does: whoever refuses or resets the connection is passed over. */
   const ask = (random: () => number): Ask => (path, sent) =>
     Effect.gen(function*() {
       const first = random() < 0.5 ? 0 : 1
@@ -188,6 +194,8 @@ const makeInstances = Effect.fnUntraced(function*(run: DeliveryRunOptions) {
         const exit = yield* Effect.exit(exchange(urls[instance]!, path, sent))
         const refused = Exit.isFailure(exit) && String(exit.cause).includes("ECONNREFUSED")
         if (refused) continue
+        const reset = Exit.isFailure(exit) && String(exit.cause).includes("ECONNRESET")
+        if (rolling.strict && reset && ++rolling.resets <= resetsAllowed) continue
         const answer = Exit.isSuccess(exit) ? exit.value : undefined
         if (!rolling.strict) return answer
         rolling.answered++
