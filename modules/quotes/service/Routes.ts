@@ -53,7 +53,8 @@ export const isRefused = (token: Token, target: AllocatedTarget | null, policy: 
 
 /**
  * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is served, and not one
- * that the operator has disabled or the merchant refuses; it may wait for its contract ({@link isVerified}). Errors: those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
+ * that the operator has disabled or the merchant refuses; it may wait for its contract ({@link isVerified}). Errors:
+ * those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
  */
 export const makePriceableToken = Effect.gen(function*() {
   const availability = yield* Availability
