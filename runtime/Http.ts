@@ -411,6 +411,15 @@ export const environmentErrors = [
   "DEVNET_NOT_ENABLED"
 ] as const
 
+/** Codes of a merchant's lists that are read in pages and name their environment. */
+export const listErrors = [
+  "SCOPE_MISMATCH",
+  "VALIDATION_ERROR",
+  "INVALID_LIMIT",
+  "INVALID_CURSOR",
+  ...environmentErrors
+] as const
+
 /**
  * The errors of an endpoint, one schema per HTTP status, for the types and the reference. A handler fails with
  * `publicError(code)`; the family middleware renders it.

@@ -6,6 +6,7 @@ import {
   errors,
   IdempotencyRequired,
   Idempotent,
+  listErrors,
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
@@ -208,14 +209,7 @@ export class BatchesGroup extends HttpApiGroup.make("batches").add(
       network: Schema.optionalKey(Network).annotate({ description: "Only those of this network" })
     },
     success: BatchList,
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List batches, newest first",
     description: "A cursor is the id of a batch of the same environment."

@@ -5,6 +5,7 @@ import {
   environmentErrors,
   errors,
   Idempotent,
+  listErrors,
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
@@ -81,14 +82,7 @@ export class ExceptionsGroup extends HttpApiGroup.make("exceptions").add(
       network: Schema.optionalKey(Network).annotate({ description: "Only those about a transfer on this network" })
     },
     success: ExceptionList,
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List exceptions, newest first",
     description:

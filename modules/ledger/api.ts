@@ -6,6 +6,7 @@ import {
   errors,
   FlatErrors,
   Idempotent,
+  listErrors,
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
@@ -190,14 +191,7 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
       })
     },
     success: TransactionList,
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List balance transactions, newest first",
     description:
@@ -215,14 +209,7 @@ export class LedgerGroup extends HttpApiGroup.make("ledger").add(
   HttpApiEndpoint.get("settlements", "/settlements", {
     query: settlementQuery,
     success: SettlementList,
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List settlements, newest first",
     description: "What became final by day, asset and wallet. A cursor is the id of a settlement."

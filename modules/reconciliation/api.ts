@@ -5,6 +5,7 @@ import {
   environmentErrors,
   errors,
   Idempotent,
+  listErrors,
   MerchantAuth,
   ParameterCodes,
   WrappedErrors
@@ -259,14 +260,7 @@ export class ReconciliationGroup extends HttpApiGroup.make("reconciliation").add
       }),
       { object: "list", data: [exampleClosed], has_more: false, next_period: "2026-12" }
     ),
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List closed months, newest first",
     description: "Each with its hash and the one before it."

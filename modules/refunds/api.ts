@@ -6,6 +6,7 @@ import {
   errors,
   IdempotencyRequired,
   Idempotent,
+  listErrors,
   listParameterCodes,
   MerchantAuth,
   ParameterCodes,
@@ -162,14 +163,7 @@ export class RefundsGroup extends HttpApiGroup.make("refunds").add(
       ending_before: Schema.optionalKey(Schema.String)
     },
     success: RefundList,
-    error: errors(
-      "wrapped",
-      "SCOPE_MISMATCH",
-      "VALIDATION_ERROR",
-      "INVALID_LIMIT",
-      "INVALID_CURSOR",
-      ...environmentErrors
-    )
+    error: errors("wrapped", ...listErrors)
   }).annotateMerge(OpenApi.annotations({
     summary: "List refunds, newest first",
     description: "Those of invoices and of orders. A cursor is the id of a refund of the same environment."
