@@ -34,49 +34,23 @@ import {
 } from "../../../modules/invoices/machine.ts"
 import { isPublicError, type PublicError } from "../../../schemas/Errors.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { Order, type Shipment } from "../../../schemas/Order.ts"
 import { isCounted, type PaymentMetadata, type SettlementStatus } from "../../../schemas/Payment.ts"
 import { openExceptionKeys } from "../../support/OpenExceptions.ts"
+import { defaultPolicy, unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const start = 1_766_320_000
 const expiresAt = start + 1_800
 const orderId = "6f1c2d3e-4a5b-4c6d-8e7f-9a0b1c2d3e4f"
 
-const invoice: InvoiceState = {
-  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  merchantId: 123,
-  environment: "devnet",
-  version: 1,
-  status: "unpaid",
+const invoice: InvoiceState = unpaidInvoice(start, expiresAt, {
   type: "commerce",
   amount: usdMillis(13_990n),
-  amountPaid: usdMillis(0n),
   customerId: "cust_1",
-  payerWalletAddress: null,
-  payerWalletNetwork: null,
   orderId,
-  expiresAt,
-  createdAt: start,
-  paidAt: null,
-  lastPaymentAt: null,
-  metadata: {},
-  policy: {
-    tolerance: 10,
-    overpayTolerance: 1_000,
-    latePayment: "spot_rate",
-    lateWindowSeconds: 604_800,
-    underpaidGraceSeconds: 0,
-    partialPayment: "lock_route",
-    confirmations: "standard",
-    acceptedNetworks: null
-  },
-  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-  acceptedShortfall: usdMillis(0n),
-  graceEnded: false,
-  dueAt: expiresAt
-}
+  policy: { ...defaultPolicy, underpaidGraceSeconds: 0 }
+})
 
 const item = { retailer: "amazon", title: "Item", imageUrl: null, quantity: 1, unitAmount: usdMillis(4_995n) } as const
 

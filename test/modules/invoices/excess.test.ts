@@ -15,47 +15,18 @@ import {
   type IncomingTransfer
 } from "../../../modules/invoices/machine.ts"
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
+import { defaultPolicy, unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const now = 1_766_320_000
 
 /** An invoice of 10 dollars; one dollar too much opens nothing. */
 const fresh: Aggregate = {
-  invoice: {
-    id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-    merchantId: 123,
-    environment: "devnet",
-    version: 1,
-    status: "unpaid",
-    type: "standard",
+  invoice: unpaidInvoice(now, now + 3_600, {
     amount: usdMillis(10_000n),
-    amountPaid: usdMillis(0n),
-    customerId: null,
-    payerWalletAddress: null,
-    payerWalletNetwork: null,
-    orderId: null,
-    expiresAt: now + 3_600,
-    createdAt: now,
-    paidAt: null,
-    lastPaymentAt: null,
-    metadata: {},
-    policy: {
-      tolerance: 0,
-      overpayTolerance: 1_000,
-      latePayment: "manual",
-      lateWindowSeconds: 604_800,
-      underpaidGraceSeconds: 600,
-      partialPayment: "lock_route",
-      confirmations: "standard",
-      acceptedNetworks: null
-    },
-    details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-    acceptedShortfall: usdMillis(0n),
-    graceEnded: false,
-    dueAt: now + 3_600
-  },
+    policy: { ...defaultPolicy, tolerance: 0, latePayment: "manual", underpaidGraceSeconds: 600 }
+  }),
   payments: [],
   exceptions: []
 }

@@ -26,49 +26,17 @@ import {
   toleranceOf
 } from "../../../modules/invoices/machine.ts"
 import type { EventDraft } from "../../../schemas/Event.ts"
-import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
+import { TokenId } from "../../../schemas/Ids.ts"
 import { MerchantSettings } from "../../../schemas/MerchantSettings.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 import { isCounted, type PaymentMetadata } from "../../../schemas/Payment.ts"
+import { unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const now = 1_766_320_000
 const expiresAt = now + 3_600
 
-const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
-  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  merchantId: 123,
-  environment: "devnet",
-  version: 1,
-  status: "unpaid",
-  type: "standard",
-  amount: usdMillis(50_000n),
-  amountPaid: usdMillis(0n),
-  customerId: null,
-  payerWalletAddress: null,
-  payerWalletNetwork: null,
-  orderId: null,
-  expiresAt,
-  createdAt: now,
-  paidAt: null,
-  lastPaymentAt: null,
-  metadata: {},
-  policy: {
-    tolerance: 10,
-    overpayTolerance: 1_000,
-    latePayment: "spot_rate",
-    lateWindowSeconds: 604_800,
-    underpaidGraceSeconds: 86_400,
-    partialPayment: "lock_route",
-    confirmations: "standard",
-    acceptedNetworks: null
-  },
-  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-  acceptedShortfall: usdMillis(0n),
-  graceEnded: false,
-  dueAt: expiresAt,
-  ...more
-})
+const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => unpaidInvoice(now, expiresAt, more)
 
 const fresh = (more: Partial<InvoiceState> = {}): Aggregate => ({
   invoice: invoice(more),

@@ -20,47 +20,18 @@ import {
   paymentOf
 } from "../../../modules/invoices/machine.ts"
 import type { ExceptionAction } from "../../../schemas/Exception.ts"
-import { InvoiceId, TokenId } from "../../../schemas/Ids.ts"
+import { TokenId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
+import { defaultPolicy, unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const createdAt = 1_766_320_000
 const expiresAt = createdAt + 3_600
 
 const fresh = (more: Partial<Aggregate["invoice"]> = {}): Aggregate => ({
-  invoice: {
-    id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-    merchantId: 123,
-    environment: "devnet",
-    version: 1,
-    status: "unpaid",
-    type: "standard",
-    amount: usdMillis(50_000n),
-    amountPaid: usdMillis(0n),
-    customerId: null,
-    payerWalletAddress: null,
-    payerWalletNetwork: null,
-    orderId: null,
-    expiresAt,
-    createdAt,
-    paidAt: null,
-    lastPaymentAt: null,
-    metadata: {},
-    policy: {
-      tolerance: 10,
-      overpayTolerance: 1_000,
-      latePayment: "manual",
-      lateWindowSeconds: 604_800,
-      underpaidGraceSeconds: 600,
-      partialPayment: "lock_route",
-      confirmations: "standard",
-      acceptedNetworks: null
-    },
-    details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-    acceptedShortfall: usdMillis(0n),
-    graceEnded: false,
-    dueAt: expiresAt,
+  invoice: unpaidInvoice(createdAt, expiresAt, {
+    policy: { ...defaultPolicy, latePayment: "manual", underpaidGraceSeconds: 600 },
     ...more
-  },
+  }),
   payments: [],
   exceptions: []
 })

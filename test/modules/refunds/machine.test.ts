@@ -39,48 +39,20 @@ import {
   sortDestinations
 } from "../../../modules/refunds/machine.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
 import { baseUnits, tokenAmountDown, type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { descriptorOf, Network, networks } from "../../../schemas/Network.ts"
 import { Refund, RefundQuote } from "../../../schemas/Refund.ts"
+import { defaultPolicy, unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const now = 1_766_320_000
 const expiresAt = now + 1_800
 
-const invoice = (more: Partial<InvoiceState> = {}): InvoiceState => ({
-  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  merchantId: 123,
-  environment: "devnet",
-  version: 1,
-  status: "unpaid",
-  type: "commerce",
-  amount: usdMillis(50_000n),
-  amountPaid: usdMillis(0n),
-  customerId: null,
-  payerWalletAddress: null,
-  payerWalletNetwork: null,
-  orderId: null,
-  expiresAt,
-  createdAt: now,
-  paidAt: null,
-  lastPaymentAt: null,
-  metadata: {},
-  policy: {
-    tolerance: 0,
-    overpayTolerance: 1_000,
-    latePayment: "manual",
-    lateWindowSeconds: 604_800,
-    underpaidGraceSeconds: 0,
-    partialPayment: "lock_route",
-    confirmations: "standard",
-    acceptedNetworks: null
-  },
-  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-  acceptedShortfall: usdMillis(0n),
-  graceEnded: false,
-  dueAt: expiresAt,
-  ...more
-})
+const invoice = (more: Partial<InvoiceState> = {}): InvoiceState =>
+  unpaidInvoice(now, expiresAt, {
+    type: "commerce",
+    policy: { ...defaultPolicy, tolerance: 0, latePayment: "manual", underpaidGraceSeconds: 0 },
+    ...more
+  })
 
 const fees = Object.fromEntries(
   networks.map((network) => [network, usdMillis(BigInt(descriptorOf(network).refundFeeUsdMillis))])

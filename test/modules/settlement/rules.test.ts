@@ -29,46 +29,14 @@ import {
   updateSettlement
 } from "../../../modules/settlement/rules.ts"
 import { type EventDraft, previousAttributes } from "../../../schemas/Event.ts"
-import { InvoiceId } from "../../../schemas/Ids.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import { openExceptionKeys } from "../../support/OpenExceptions.ts"
+import { unpaidInvoice } from "../../fixtures/invoices.ts"
 
 const now = 1_766_320_000
 
-const invoice: InvoiceState = {
-  id: InvoiceId.make("550e8400-e29b-41d4-a716-446655440000"),
-  merchantId: 123,
-  environment: "devnet",
-  version: 1,
-  status: "unpaid",
-  type: "standard",
-  amount: usdMillis(50_000n),
-  amountPaid: usdMillis(0n),
-  customerId: null,
-  payerWalletAddress: null,
-  payerWalletNetwork: null,
-  orderId: null,
-  expiresAt: now + 3_600,
-  createdAt: now,
-  paidAt: null,
-  lastPaymentAt: null,
-  metadata: {},
-  policy: {
-    tolerance: 10,
-    overpayTolerance: 1_000,
-    latePayment: "spot_rate",
-    lateWindowSeconds: 604_800,
-    underpaidGraceSeconds: 86_400,
-    partialPayment: "lock_route",
-    confirmations: "standard",
-    acceptedNetworks: null
-  },
-  details: { description: null, title: null, footer: null, customerEmail: null, returnUrl: null, locale: null },
-  acceptedShortfall: usdMillis(0n),
-  graceEnded: false,
-  dueAt: now + 3_600
-}
+const invoice: InvoiceState = unpaidInvoice(now, now + 3_600)
 
 const drivers: Readonly<Record<"direct" | "auto" | "waiting" | "manual", DriverPolicy>> = {
   direct: {
