@@ -278,7 +278,7 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
     const breaks: Array<ShopBreak> = []
     let cutOff = 0
     const isUnderWay = ({ answeredAt, endedAt }: ShopArrival) => answeredAt === null && endedAt === null
-    const kill = Effect.fnUntraced(function*(instance: 0 | 1) {
+    const kill = Effect.fnUntraced(function*(instance: 0 | 1, comesBack: boolean) {
       const at = now()
       const underWay = arrivals().filter(isUnderWay).length
       yield* instances[instance].end("SIGKILL")
@@ -286,14 +286,15 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
       cutOff += underWay - arrivals().filter(isUnderWay).length
       breaks.push({ at, until: now() })
       if (hurry) yield* expireLeases({ query })
-      yield* instances[instance].boot
+      yield* comesBack ? instances[instance].boot : Effect.sleep(run.longestLife)
     })
     for (let killed = 0; killed < run.kills; killed++) {
       if (hurry && killed === 0) {
         const looks = Effect.sync(() => arrivals().some(isUnderWay))
         yield* until("a receiver was asked and says nothing", looks, (is) => is)
       } else yield* Effect.sleep(run.shortestLife + random() * (run.longestLife - run.shortestLife))
-      yield* kill(hurry ? killed % 2 === 0 ? 0 : 1 : random() < 0.5 ? 0 : 1)
+      // In a hurry nobody waits for the start of the last one: the other one does all that is left.
+      yield* kill(hurry ? killed % 2 === 0 ? 0 : 1 : random() < 0.5 ? 0 : 1, !hurry || killed + 1 < run.kills)
       run.progress(`shop webhooks: ${killed + 1} kills, ${orders} orders, ${arrivals().length} arrivals`)
     }
     isOpen = false

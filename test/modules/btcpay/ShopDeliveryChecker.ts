@@ -179,9 +179,9 @@ const faultsOfRows = (
   const byDelivery = Map.groupBy(arrivals, ({ originalDeliveryId }) => originalDeliveryId)
   const inOrder = [...byDelivery.keys()]
   const faults: Array<string> = []
-  if (!same(inOrder, rows.map(({ id }) => id))) {
-    faults.push(`order: ${inOrder.join()} came in place of ${rows.map(({ id }) => id).join()}`)
-  }
+  const wrong = rows.findIndex(({ id }, index) => id !== inOrder[index])
+  if (wrong !== -1) faults.push(`order: ${inOrder[wrong]} came in place of ${rows[wrong]!.id}`)
+  if (inOrder.length > rows.length) faults.push(`order: ${inOrder.length} deliveries came of ${rows.length}`)
   for (const { attempt, data, id, status } of rows) {
     const own = byDelivery.get(id) ?? []
     const last = own.at(-1)
