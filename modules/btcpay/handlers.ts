@@ -60,6 +60,21 @@ const body = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => Ef
 
 const cause = Effect.map(RequestInfo, ({ requestId }) => ({ requestId, idempotencyKey: null }))
 
+/** What nobody can set here, and clients read as texts, numbers and truths: without it their getters throw. */
+const storeDefaults = {
+  lightningDescriptionTemplate: "",
+  lightningAmountInSatoshi: false,
+  lightningPrivateRouteHints: false,
+  onChainWithLnInvoiceFallback: false,
+  redirectAutomatically: false,
+  requiresRefundEmail: false,
+  lazyPaymentMethods: false,
+  payJoinEnabled: false,
+  showRecommendedFee: false,
+  recommendedFeeBlockTarget: 1,
+  networkFeeMode: "Never"
+}
+
 type Params = Readonly<Record<string, string | undefined>>
 
 const params: Effect.Effect<Params, never, HttpRouter.RouteContext> = Effect.map(
@@ -132,7 +147,8 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
       defaultLang: own.branding.default_locale,
       defaultPaymentMethod: first?.id ?? "",
       anyoneCanCreateInvoice: false,
-      archived: false
+      archived: false,
+      ...storeDefaults
     }
   })
 
@@ -363,6 +379,13 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
   ]
 }
 
+/** Every call, below one of the prefixes: all but `GET /health`, which takes no key. */
+export const callsOf = (context: Context, plugin: ShopPlugin): ReadonlyArray<Call> => [
+  ...storeCalls(context, plugin),
+  ...webhookCalls(context),
+  ...invoiceCalls(context)
+]
+
 /** Mounts the calls below `path`, once for each list of permissions. */
 export const shopRoutes = (path: string, callsPerMinute: number) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
@@ -377,8 +400,9 @@ export const shopRoutes = (path: string, callsPerMinute: number) =>
       }).pipe(Effect.catchCause(answerFailure))
     for (const plugin of ["woocommerce", "prestashop"] as const) {
       const api = `${path}${prefixes[plugin]}/api/v1` as const
-      const calls = [...storeCalls(context, plugin), ...webhookCalls(context), ...invoiceCalls(context)]
-      for (const call of calls) yield* router.add(call.method, `${api}${call.path}` as `/${string}`, serve(call))
+      for (const call of callsOf(context, plugin)) {
+        yield* router.add(call.method, `${api}${call.path}` as `/${string}`, serve(call))
+      }
       yield* router.add("*", `${api}/*` as `/${string}`, answerFailure(Cause.fail(unknownCall)))
     }
   }))

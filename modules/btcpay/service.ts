@@ -160,14 +160,15 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           ),
         list: Effect.fnUntraced(function*({ environment, merchantId }, filter) {
           const rows = yield* repo.list(merchantId, environment, filter)
-          const found = yield* Effect.forEach(
-            rows,
-            (row) => Effect.map(invoices.find(row.invoiceId), (current) => current === null ? [] : [{ current, row }]),
-            {
-              concurrency: 4
-            }
+          if (rows.length === 0) return []
+          const invoiceIds = rows.map(({ invoiceId }) => invoiceId)
+          const found = new Map(
+            (yield* invoices.getAll(merchantId, invoiceIds)).map((current) => [current.invoice.id, current])
           )
-          return found.flat()
+          return rows.flatMap((row) => {
+            const current = found.get(row.invoiceId)
+            return current === undefined ? [] : [{ current, row }]
+          })
         }),
         replaceMetadata: Effect.fnUntraced(function*(found, metadata, cause) {
           yield* dieOnReplay(

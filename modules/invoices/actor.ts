@@ -88,6 +88,8 @@ export class Invoices extends Context.Service<Invoices, {
   readonly findWithLastEvent: Repo["findWithLastEvent"]
   /** The same within a merchant: another merchant's invoice is as unknown as none. */
   readonly get: Repo["get"]
+  /** The same of several, in no order, without those that are unknown. */
+  readonly getAll: Repo["getAll"]
   readonly list: Repo["list"]
   readonly totals: Repo["totals"]
   /** The same with how many there are in all, and the newest payments of each. */
@@ -189,6 +191,7 @@ export class Invoices extends Context.Service<Invoices, {
         find: repo.find,
         findWithLastEvent: repo.findWithLastEvent,
         get: repo.get,
+        getAll: repo.getAll,
         list: repo.list,
         totals: (filter) => reads((from) => from.totals(filter)),
         listWithTotal: (filter, page, payments) =>

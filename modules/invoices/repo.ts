@@ -80,6 +80,14 @@ export const makeRepo = Effect.gen(function*() {
     sql<Row>`SELECT ${aggregate} FROM invoices i WHERE i.id = ${id}::uuid AND i.merchant_id + 0 = ${merchantId}`
       .pipe(Effect.orDie, Effect.map(first))
 
+  /** The same of several, in one statement and in no order; those that are unknown are left out. */
+  const getAll = (merchantId: number, ids: ReadonlyArray<string>) =>
+    sql<Row>`SELECT ${aggregate} FROM invoices i
+      WHERE i.id = ANY (${[...ids]}::uuid[]) AND i.merchant_id + 0 = ${merchantId}`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.map(readAggregate))
+    )
+
   const statements = makeStatements(sql)
 
   /** Newest first; `hasMore` is in the direction of paging. */
@@ -137,6 +145,7 @@ export const makeRepo = Effect.gen(function*() {
     ...exceptionQueries(sql),
     findWithLastEvent,
     get,
+    getAll,
     list,
     totals,
     listWithTotal,

@@ -6,8 +6,7 @@
  * batches, `batches_evm` for example. Names: create, events, event_list, http, expiry, ledger, list, looks,
  * calls, webhook, deliveries, claims, cluster, cluster_chaos, cluster_faults, collect, dashboard, processes, instances,
  * isolation, sinks, sockets, start, targets, tokens, traces, signin, quotes, page, commerce, backup, crash, delivery,
- * failover, chaos, flood,
- * histories; none means all.
+ * shop_webhooks, failover, chaos, flood, histories; none means all.
  */
 import { Cause, Effect } from "effect"
 import { randomInt } from "node:crypto"
@@ -48,6 +47,7 @@ import { signin } from "./signin.ts"
 import { processes } from "./processes.ts"
 import { quotes } from "./quotes.ts"
 import { reconciliation } from "./reconciliation.ts"
+import { shopWebhooks } from "./shopWebhooks.ts"
 import { sinks } from "./sinks.ts"
 import { sockets } from "./sockets.ts"
 import { start } from "./start.ts"
@@ -91,6 +91,7 @@ const sections: Readonly<Record<string, (bench: Bench) => Effect.Effect<Readonly
   backup: backups,
   crash,
   delivery,
+  shop_webhooks: shopWebhooks,
   failover,
   chaos,
   flood,

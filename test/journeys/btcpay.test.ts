@@ -415,7 +415,9 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
 
   it.effect("accepts a part payment once its time is up", () =>
     Effect.gen(function*() {
-      const { call, native } = yield* Town
+      const { call, native, receiver } = yield* Town
+      const { path } = yield* connect({ authorizedEvents: { everything: false, specificEvents: ["InvoiceExpired"] } })
+      const unpaid = yield* order("1050")
       const invoice = yield* order("1047")
       yield* pay(invoice, { amount: 5_000 })
       assert.deepInclude(yield* invoiceNow(invoice.id), {
@@ -433,6 +435,11 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
         ({ status }) => status === "Expired"
       )
       assert.deepInclude(expired, { additionalStatus: "PaidPartial", availableStatusesForManualMarking: ["Settled"] })
+      const told = Effect.sync(() => receiver.arrivals(path).map(bodyOf))
+      for (const [id, partiallyPaid] of [[unpaid.id, false], [invoice.id, true]]) {
+        const bodies = yield* until("the webhook", told, (all) => all.some(({ invoiceId }) => invoiceId === id))
+        assert.deepInclude(bodies.find(({ invoiceId }) => invoiceId === id), { type: "InvoiceExpired", partiallyPaid })
+      }
       const accepted = yield* call(`/api/v1/invoices/${invoice.id}/status`, { body: { status: "Settled" } })
       assert.deepInclude(assertStatus(200, accepted), { status: "Settled", additionalStatus: "Marked" })
     }))

@@ -65,7 +65,9 @@ export const makeAccess = (callsPerMinute: number) =>
       Effect.gen(function*() {
         const request = yield* HttpServerRequest.HttpServerRequest
         const shop = yield* shopOf(request)
-        if (shop.caller.admits?.(callerOf(request)) === false) return yield* publicError("IP_NOT_ALLOWED")
+        if (shop.caller.admits?.(callerOf(request)) === false) {
+          return yield* missingPermission(permission, publicError("IP_NOT_ALLOWED").message)
+        }
         const facts = yield* RequestInfo
         facts.merchantId = shop.caller.merchantId
         return yield* rateLimiter.credentialWithin(

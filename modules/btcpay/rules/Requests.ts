@@ -31,12 +31,12 @@ const maximumOrderId = 255
 export const maximumExpirationMinutes = 43_200
 
 /** How deep payments are to be, by the words of BTCPay Server. */
-const confirmationsBySpeed: Readonly<Record<string, ConfirmationPolicy>> = {
-  HighSpeed: "fast",
-  MediumSpeed: "standard",
-  LowMediumSpeed: "standard",
-  LowSpeed: "final"
-}
+const confirmationsBySpeed: ReadonlyMap<string, ConfirmationPolicy> = new Map([
+  ["HighSpeed", "fast"],
+  ["MediumSpeed", "standard"],
+  ["LowMediumSpeed", "standard"],
+  ["LowSpeed", "final"]
+])
 
 const speeds: Readonly<Record<ConfirmationPolicy, string>> = {
   fast: "HighSpeed",
@@ -136,7 +136,7 @@ const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
         message: `Unknown payment method: ${String(each).slice(0, 64)}.`
       }]
   })
-  return { errors, ids: named.map((each) => readMethodId(textOf(each) ?? "")) }
+  return { errors, ids: [...new Set(named.map((each) => readMethodId(textOf(each) ?? "")))] }
 }
 
 const numberIn = (value: unknown): number | null => {
@@ -185,10 +185,10 @@ export const readInvoiceRequest = (
   const metadataError = metadataFault(body["metadata"])
   if (metadataError !== undefined) errors.push(metadataError)
   const speed = textOf(checkout["speedPolicy"])
-  if (speed !== null && confirmationsBySpeed[speed] === undefined) {
+  if (speed !== null && !confirmationsBySpeed.has(speed)) {
     errors.push({
       path: "checkout.speedPolicy",
-      message: `Must be one of ${Object.keys(confirmationsBySpeed).join(", ")}.`
+      message: `Must be one of ${[...confirmationsBySpeed.keys()].join(", ")}.`
     })
   }
   const chosen = readMethods(checkout["paymentMethods"], methods)
@@ -224,7 +224,7 @@ export const readInvoiceRequest = (
     metadata,
     description: describe(description, amount.amount, currency),
     email: email !== null && isEmailAddress(email) ? email : null,
-    confirmations: speed === null ? null : confirmationsBySpeed[speed]!,
+    confirmations: speed === null ? null : confirmationsBySpeed.get(speed)!,
     expiresInMillis: minutes === null ? null : minutes * 60_000,
     toleranceBasisPoints: tolerance === null ? null : Math.round(tolerance * 100),
     checkout: {

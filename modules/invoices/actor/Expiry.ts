@@ -47,7 +47,7 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
     const commands: ReadonlyArray<Command> = [{ _tag: "Tick", progress }]
     const first = decide(current, commands, Math.floor(nowMillis / 1_000)) as Decision
     if (isIdle(current, first)) return
-    const { afterCommit, balances, decision, events, writes } = yield* runHooks(
+    const { afterCommit, balances, decision, events, messages, writes } = yield* runHooks(
       hooks.current(),
       current,
       commands,
@@ -61,6 +61,7 @@ export const makeExpiry = Effect.fnUntraced(function*(repo: Repo) {
       cause: noCause,
       writes: [...decisionWrites(decision), ...writes],
       events: [...decision.events, ...events],
+      messages,
       balances
     })
     yield* count(current.invoice, decision.next.invoice)

@@ -32,11 +32,10 @@ const commit = ({ current, flags }: Told, commands: ReadonlyArray<Command>, at =
   const decision = decide(current, commands, at)
   assert.isObject(decision)
   if (typeof decision === "string") throw new Error(decision)
-  return {
-    current: decision.next,
-    flags: flagsAfter(flags, current, decision.next),
-    events: eventsOf({ before: current, after: decision.next, flags })
-  }
+  const events = eventsOf({ before: current, after: decision.next, flags })
+  // A commit that publishes nothing cannot send webhooks of a shop either (Append.messages in runtime/Commit.ts).
+  if (events.length > 0) assert.isNotEmpty(decision.events, events.map(({ type }) => type).join())
+  return { current: decision.next, flags: flagsAfter(flags, current, decision.next), events }
 }
 
 const observe = (index: number, amount: bigint, at = now + 10): Command => ({

@@ -81,6 +81,32 @@ layer(invoiceService)("a hook of an invoice", (it) => {
       assert.strictEqual(ran, 1)
     }).pipe(Effect.scoped))
 
+  it.effect("is heard by the endpoints of a format, whether a request changes the invoice or the clock", () =>
+    Effect.gen(function*() {
+      const merchantId = yield* newMerchant
+      const canceled = yield* newInvoice(callerOf(merchantId), { amount: 10_000 })
+      const expired = yield* newInvoice(callerOf(merchantId), { amount: 10_000, expires_in: 60_000 })
+      const invoices = yield* Invoices
+      const sql = yield* SqlClient.SqlClient
+      yield* Effect.orDie(
+        sql`INSERT INTO webhook_endpoints (id, merchant_id, version, commerce_only, url, status, filters,
+          api_version, sealed_secret, created_at, updated_at, format)
+        VALUES ('we_format', ${merchantId}, 1, false, 'https://shop.example/', 'enabled', '{all}', '', '', 0, 0, 'test')`
+      )
+      for (const { id } of [canceled, expired]) {
+        yield* beside(id, "tells", ({ decision }) =>
+          Effect.succeed({
+            messages: [{ format: "test", type: "Changed", filters: ["all"], data: decision.next.invoice.status }]
+          }))
+      }
+      yield* invoices.change(canceled.id, noCause, () => Effect.succeed({ commands: [{ _tag: "Cancel" }] }))
+      yield* TestClock.adjust("2 minutes")
+      yield* runDue
+      const told = yield* Effect.orDie(sql`SELECT data FROM webhook_messages
+        WHERE merchant_id = ${merchantId} ORDER BY ms, seq`)
+      assert.deepStrictEqual(told, [{ data: "canceled" }, { data: "expired" }])
+    }).pipe(Effect.scoped))
+
   it.effect("refuses the whole change by its error: nothing of it is written or told", () =>
     Effect.gen(function*() {
       const { caller, invoice } = yield* fresh()
