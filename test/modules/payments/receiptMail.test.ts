@@ -7,6 +7,7 @@ const facts = {
   merchant: "www.evil.example",
   title: "https://evil.example\r\nInvoice: 7",
   amountUsd: "20.000",
+  shopAmount: null,
   payments: [{ amount: "20.500000", symbol: "USDC", network: "Base", txHash: "0xabc" }],
   paidAt: 1_766_320_496,
   invoiceId: "550e8400-e29b-41d4-a716-446655440000"
