@@ -34,4 +34,10 @@ describe("a receipt by e-mail", () => {
     assert.include(text, "Received: 0.125 USD")
     assert.notInclude(text, "For:")
   })
+  it("names what was received in the currency of the shop first, and dollars beside it", () => {
+    for (const language of Language.literals) {
+      const { text } = receiptMail(language, { ...facts, shopAmount: "18.01 EUR" })
+      assert.include(text, ": 18.01 EUR (20.00 USD)\n")
+    }
+  })
 })
