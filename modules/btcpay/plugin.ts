@@ -4,6 +4,7 @@ import * as Plugin from "../../runtime/Plugin.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
 import { Merchants, PayorSessions } from "../auth/plugin.ts"
 import { InvoiceHooks, Invoices } from "../invoices/plugin.ts"
+import { InvoiceTerms } from "../payments/plugin.ts"
 import { PaymentQuotes } from "../quotes/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
@@ -39,6 +40,7 @@ export const plugin = Plugin.make({
   needs: {
     auth: [Merchants, PayorSessions],
     invoices: [Invoices, InvoiceHooks],
+    payments: InvoiceTerms,
     quotes: PaymentQuotes,
     settings: MerchantSettings,
     tokens: TokenPolicies,

@@ -19,6 +19,7 @@ import { makeAcceptance } from "./service/Acceptance.ts"
 import { makeMethods, type Methods } from "./service/Methods.ts"
 import { makePaymentRoutes } from "./service/PaymentRoutes.ts"
 import { makeShopChanges } from "./service/ShopChanges.ts"
+import { registerTerms } from "./service/Terms.ts"
 
 /** An invoice of a shop with what the shop asked of it. */
 export interface FoundInvoice {
@@ -84,6 +85,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
 
       const { follow, messageOf } = yield* makeShopChanges(methods, repo)
       yield* hooks.register({ name: btcpay, isLast: true, run: follow })
+      yield* registerTerms(methods, repo)
 
       const find = Effect.fnUntraced(function*(id: string) {
         const row = isUuid(id) ? yield* repo.find(id) : null
@@ -113,7 +115,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           metadata,
           details: {
             description: request.description,
-            title: null,
+            title: request.title,
             footer: null,
             customerEmail: request.email,
             returnUrl: null,

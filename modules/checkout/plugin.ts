@@ -7,7 +7,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { Invoices } from "../invoices/plugin.ts"
-import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
+import { InvoiceTerms, PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { Checkout } from "./service.ts"
 import { Claims } from "./service/Claims.ts"
@@ -31,7 +31,7 @@ export const plugin = Plugin.make({
   needs: {
     auth: PayorSessions,
     invoices: Invoices,
-    payments: [PayorApi, PayorDetails, RefundClaims, SimulatedPayments],
+    payments: [InvoiceTerms, PayorApi, PayorDetails, RefundClaims, SimulatedPayments],
     settings: MerchantSettings
   },
   http: CheckoutApi,

@@ -6,6 +6,7 @@ import type { ForwarderProof } from "../../schemas/Wallet.ts"
 import type { Decision } from "./rules/Decisions.ts"
 import type { Aggregate, InvoiceState, NewInvoice } from "../invoices/plugin.ts"
 import type { AvailableToken, PaymentAddress, SessionDetails } from "../payments/api.ts"
+import type { ShopPrice } from "../payments/plugin.ts"
 
 /** What the page is about at a moment; each has a heading and one main action (`pages/Screens.ts`). */
 export const screens = [
@@ -57,6 +58,19 @@ export const restartWindowSeconds = 604_800
 const leastLifetimeMillis = 60_000
 
 /**
+ * Seconds after the payment in which the page leads back to the shop by itself: who opens it later wants to see it.
+ */
+export const automaticReturnSeconds = 600
+
+/** Whether the page leads back by itself: never from what needs to be read, as what came too much. */
+export const leadsBack = (
+  screen: Screen,
+  { paidAt }: Pick<InvoiceState, "paidAt">,
+  isAsked: boolean,
+  now: number
+): boolean => isAsked && screen === "paid" && paidAt !== null && now < paidAt + automaticReturnSeconds
+
+/**
  * Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. An
  * invoice of a payment link is begun anew at its link, which counts how many there may be.
  */
@@ -83,6 +97,8 @@ export const replacementFor = (original: InvoiceState): NewInvoice => ({
 export interface View {
   readonly screen: Screen
   readonly details: typeof SessionDetails.Type
+  /** What the shop asked for in its own currency; null: dollars. */
+  readonly shopPrice: ShopPrice | null
   /** The ways to pay, for the list; empty where the screen has none. */
   readonly tokens: ReadonlyArray<typeof AvailableToken.Type>
   /** What `available-tokens` would cost each: decimal token amounts by token id, where there is a price. */
@@ -112,6 +128,12 @@ export interface View {
   readonly decisions: ReadonlyArray<Decision>
   /** Where "return" leads: the merchant's address with `invoice_id` and `status`; null: nowhere. */
   readonly returnUrl: string | null
+  /** Whether the page leads there by itself: the shop asked for it, and all was paid a short time ago. */
+  readonly returnsAutomatically: boolean
+  /** Whether the shop offers some tokens only, of all that are accepted. */
+  readonly isOfferLimited: boolean
+  /** Whether whoever has this session may say where a refund goes. */
+  readonly mayNameRefund: boolean
   /** The link to the receipt, which can be given away; null: there is none. */
   readonly receiptUrl: string | null
   /** A network that has trouble now, on which this invoice is paid; null: none of its networks has. */
@@ -149,7 +171,7 @@ export interface ReceiptLine {
 }
 
 /** Everything a receipt is drawn from. */
-export interface ReceiptView extends Pick<View, "decisions" | "details"> {
+export interface ReceiptView extends Pick<View, "decisions" | "details" | "shopPrice"> {
   /** The payments that count, newest first. */
   readonly lines: ReadonlyArray<ReceiptLine>
 }

@@ -13,10 +13,25 @@ import type { Branding } from "../../schemas/MerchantSettings.ts"
 import { familyOf } from "../../schemas/Network.ts"
 import { PayorSessions } from "../auth/plugin.ts"
 import { type Aggregate, Invoices, isPayable, newestFirst, type WithLastEvent } from "../invoices/plugin.ts"
-import { explorerUrl, PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../payments/plugin.ts"
+import {
+  explorerUrl,
+  InvoiceTerms,
+  PayorApi,
+  PayorDetails,
+  RefundClaims,
+  SimulatedPayments
+} from "../payments/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import { decisionsOf } from "./rules/Decisions.ts"
-import { canRestart, isCoveredByEvents, replacementFor, screenOf, sortPaymentMethods, type View } from "./rules.ts"
+import {
+  canRestart,
+  isCoveredByEvents,
+  leadsBack,
+  replacementFor,
+  screenOf,
+  sortPaymentMethods,
+  type View
+} from "./rules.ts"
 import { Receipts } from "./service/Receipts.ts"
 import { type FormAction, returnUrlOf, type SessionCredentials } from "./pages/PageRequest.ts"
 
@@ -32,6 +47,8 @@ export interface ViewRequest {
   /** {@link View.isPhone} */
   readonly isPhone: boolean
   readonly refund: View["refund"]
+  /** {@link View.mayNameRefund} */
+  readonly mayNameRefund: boolean
   /** The token that was just chosen and had no price, of which no quote tells. */
   readonly unpricedToken: number | null
   /** The token chosen at this merchant before, if that is known. */
@@ -95,6 +112,7 @@ export class Checkout extends Context.Service<Checkout, {
       const payorDetails = yield* PayorDetails
       const simulated = yield* SimulatedPayments
       const receipts = yield* Receipts
+      const invoiceTerms = yield* InvoiceTerms
       const restart = yield* makeRestart
 
       const branding = ({ invoice }: Aggregate) =>
@@ -113,6 +131,7 @@ export class Checkout extends Context.Service<Checkout, {
         const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
         const payable = isPayable(invoice, now)
         const details = yield* payorApi.details(current)
+        const terms = yield* invoiceTerms.of(invoice)
         const pageBranding = yield* branding(current)
         const offeredMethods = payable ? sortPaymentMethods(yield* payorApi.tokens(current, {})) : []
         const payableMethods = offeredMethods.filter(({ unavailable_reason }) => unavailable_reason === null)
@@ -167,6 +186,7 @@ export class Checkout extends Context.Service<Checkout, {
         const pageView: View = {
           screen,
           details,
+          shopPrice: terms.price,
           tokens: listedMethods,
           estimates: listedMethods.length === 0 ? new Map() : payorApi.estimates(current, listedMethods),
           payable,
@@ -187,9 +207,12 @@ export class Checkout extends Context.Service<Checkout, {
                   sender: payments.find(({ id }) => id === paymentId)?.sender ?? null
                 })
             ),
-          allowRestart: canRestart(current, pageBranding.allow_restart, now),
+          allowRestart: canRestart(current, pageBranding.allow_restart && terms.canRestart, now),
           payeeProof,
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
+          returnsAutomatically: leadsBack(screen, invoice, terms.returnsAutomatically, now),
+          isOfferLimited: terms.offeredTokens !== null,
+          mayNameRefund: request.mayNameRefund,
           receiptUrl: receipts.urlOf(current, now),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
             .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,
@@ -282,7 +305,10 @@ export class Checkout extends Context.Service<Checkout, {
           case "Refresh":
             return refresh(current)
           case "Restart":
-            return Effect.flatMap(branding(current), (look) => restart(current, look.allow_restart, cause))
+            return Effect.flatMap(
+              Effect.zip(branding(current), invoiceTerms.of(current.invoice)),
+              ([look, terms]) => restart(current, look.allow_restart && terms.canRestart, cause)
+            )
           case "Simulate":
             return simulate(current, act.what)
           case "Sent":

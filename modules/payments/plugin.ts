@@ -16,6 +16,7 @@ import { migrations, tables } from "./migrations.ts"
 import { OperatorPaymentsApi } from "./operator.ts"
 import { PaymentsRpc } from "./rpc.ts"
 import { Payments } from "./service.ts"
+import { InvoiceTerms } from "./service/InvoiceTerms.ts"
 import { PayorApi } from "./service/PayorApi.ts"
 import { registerPersonalRecords } from "./service/PersonalRecords.ts"
 import { registerReceipts } from "./service/Receipts.ts"
@@ -26,8 +27,10 @@ import { SimulatedPayments } from "./service/SimulatedPayments.ts"
 export { PayorDetails, type RefundAddressFact } from "./actor.ts"
 export type { RefundDestination } from "./repo.ts"
 export { explorerUrl, isMemo, type PayorSocket, sessionGraceSeconds, type SimulatedPayment } from "./rules.ts"
+export { inShopCurrency, shopAmountOf, type ShopPrice, type ShopRounding } from "./rules/ShopPrice.ts"
 export { Payments } from "./service.ts"
 export { paymentIdOf } from "./service/Credit.ts"
+export { InvoiceTerms, type PayorTerms } from "./service/InvoiceTerms.ts"
 export { PayorApi } from "./service/PayorApi.ts"
 export { readRefundAddress, type RefusedAddress, refusedAddressOf } from "./service/RefundAddresses.ts"
 export { type ClaimedRefund, RefundClaims, type RefundWallet } from "./service/RefundClaims.ts"
@@ -75,6 +78,7 @@ export const plugin = Plugin.make({
       Layer.provideMerge(PayorApi.layer),
       Layer.provideMerge(
         Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer, SimulatedPayments.layer)
-      )
+      ),
+      Layer.provideMerge(InvoiceTerms.layer)
     )
 })

@@ -406,14 +406,20 @@ export const isOffered = (
   token: Token,
   aggregate: Aggregate,
   targets: ReadonlyMap<Family, AllocatedTarget>,
-  isBlocked: (tokenId: number) => boolean
+  { isBlocked, offeredTokens }: {
+    readonly isBlocked: (tokenId: number) => boolean
+    /** {@link PayorTerms.offeredTokens} */
+    readonly offeredTokens: ReadonlySet<number> | null
+  }
 ): boolean => {
   const { acceptedNetworks } = aggregate.invoice.policy
   const routeLock = lockedRoute(aggregate)
   if (!token.active || (acceptedNetworks !== null && !acceptedNetworks.includes(token.network))) return false
-  // An address keeps what it is not for. Who has begun to pay may finish, whatever the merchant has blocked since.
+  // An address keeps what it is not for. Who has begun to pay may finish, whatever the merchant has blocked since, and
+  // by whatever token: what is not offered counts all the same.
   return routeLock === null
-    ? !isBlocked(token.id) && targets.get(familyOf(token.network))?.refusedTokens.includes(token.id) !== true
+    ? offeredTokens?.has(token.id) !== false && !isBlocked(token.id) &&
+      targets.get(familyOf(token.network))?.refusedTokens.includes(token.id) !== true
     : token.id === routeLock.tokenId
 }
 

@@ -45,6 +45,42 @@ export const dollars = (locale: string, decimal: string): string => {
   return (decimal.endsWith("0") ? cents : mills).format(decimal as `${number}`).replaceAll(/[\u200E\u200F\u061C]/g, "")
 }
 
+const currencyFormats = new Map<string, Intl.NumberFormat>()
+
+/** Formats of currencies that are kept, of about 50 kB each; a deployment has few currencies in few languages. */
+const keptCurrencyFormats = 64
+
+const currencyFormatOf = (locale: string, currency: string, digits: number): Intl.NumberFormat => {
+  const key = `${locale} ${currency} ${digits}`
+  const format = currencyFormats.get(key) ?? new Intl.NumberFormat(locale, {
+    numberingSystem: "latn",
+    style: "currency",
+    currency,
+    minimumFractionDigits: digits,
+    maximumFractionDigits: digits
+  })
+  currencyFormats.delete(key)
+  currencyFormats.set(key, format)
+  if (currencyFormats.size > keptCurrencyFormats) currencyFormats.delete(currencyFormats.keys().next().value!)
+  return format
+}
+
+/** Fractional digits that Intl.NumberFormat writes at most (ECMA-402). */
+const mostFraction = 100
+
+/**
+ * A decimal of a currency, every digit of it, and at least those of its minor unit. Without marks of direction, as
+ * {@link dollars}.
+ *
+ * @example
+ * currencyAmount("de", "EUR", "1234.5", 2) // => "1.234,50 €"
+ */
+export const currencyAmount = (locale: string, currency: string, decimal: string, minorDigits: number): string => {
+  const digits = Math.min(mostFraction, Math.max(minorDigits, decimal.split(".")[1]?.length ?? 0))
+  return currencyFormatOf(locale, currency, digits).format(decimal as `${number}`)
+    .replaceAll(/[\u200E\u200F\u061C]/g, "")
+}
+
 /** A count, with the groups of its language. */
 export const wholeNumber = (locale: string, count: number): string => formatsOf(locale).whole.format(count)
 

@@ -1,4 +1,5 @@
 /** Amounts in a shop's currency, and what they are in usd_millis. Pure. */
+import { inShopCurrency, type ShopPrice } from "../../payments/plugin.ts"
 import {
   maximumInvoiceAmount,
   minimumInvoiceAmount,
@@ -87,15 +88,18 @@ const decimalText = (units: bigint, digits: number): string => {
     : withoutTrailingZeros(`${padded.slice(0, padded.length - digits)}.${padded.slice(padded.length - digits)}`)
 }
 
+const dollarRate: Rate = { numerator: 1n, denominator: 1n }
+
 /** usd_millis in the shop's currency, rounded down to its minor unit. */
 export const shopAmountDown = (amount: bigint, { code, rate }: ShopCurrency): string => {
   const digits = minorDigitsOf(code)
-  const scale = 10n ** BigInt(digits)
-  const units = rate === null
-    ? (amount * scale) / 1_000n
-    : (amount * scale * rate.denominator) / (1_000n * rate.numerator)
-  return decimalText(units, digits)
+  const text = inShopCurrency({ digits, rate: rate ?? dollarRate }, amount, "received")
+  return digits === 0 ? text : withoutTrailingZeros(text)
 }
+
+/** The price that payors are shown before the dollars; null: the shop asked for dollars. */
+export const shopPriceOf = (amount: string, { code, rate }: ShopCurrency): ShopPrice | null =>
+  rate === null ? null : { currency: code, amount, digits: minorDigitsOf(code), rate }
 
 /** What was paid, as the shop is told: its own amount where it is that, so that no rounding leaves a cent. */
 export const paidAmountOf = (

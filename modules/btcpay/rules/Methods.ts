@@ -31,3 +31,12 @@ export const methodIds = (
 
 /** The one spelling of an id: WooCommerce makes names of PHP classes of them, and sends `_` for `-`. */
 export const readMethodId = (text: string): string => text.toUpperCase().replaceAll("_", "-")
+
+/** The tokens that ids of payment methods name. What is in no catalogue any more is left out. */
+export const tokensNamedBy = (
+  methodIds: ReadonlyArray<string>,
+  idByToken: ReadonlyMap<number, string>
+): ReadonlySet<number> => {
+  const named = new Set(methodIds)
+  return new Set([...idByToken].flatMap(([tokenId, methodId]) => named.has(methodId) ? [tokenId] : []))
+}

@@ -69,6 +69,8 @@ export interface ShopRequest {
   readonly usd: UsdMillis
   readonly currency: ShopCurrency
   readonly metadata: Metadata
+  /** What it is for, where its description begins with the price in another currency; else null. */
+  readonly title: string | null
   readonly description: string | null
   readonly email: string | null
   readonly confirmations: ConfirmationPolicy | null
@@ -165,7 +167,10 @@ const redirectIn = (checkout: Fields): string | null => {
   return url === null || url.trim() === "" ? null : url.trim()
 }
 
-/** What the payment page says it is for. Its amounts are dollars, so it names those of another currency here. */
+/**
+ * What the merchant reads that it is for. Amounts are dollars there, so it names those of another currency. Payors read
+ * the title, because the payment page shows them the price itself.
+ */
 const describe = (text: string | null, amount: string, { code, rate }: ShopCurrency): string | null => {
   const price = rate === null ? null : `${amount} ${code}`
   const parts = [price, text].filter((part) => part !== null)
@@ -222,6 +227,7 @@ export const readInvoiceRequest = (
     usd: amount.usd,
     currency,
     metadata,
+    title: currency.rate === null ? null : description?.slice(0, maximumDescription) ?? null,
     description: describe(description, amount.amount, currency),
     email: email !== null && isEmailAddress(email) ? email : null,
     confirmations: speed === null ? null : confirmationsBySpeed.get(speed)!,

@@ -1,7 +1,8 @@
 /** How a page calls things: networks, the merchant, the invoice, amounts, and what is too long to read. */
 import { formatUnits } from "../../../schemas/Money.ts"
+import { shopAmountOf, type ShopPrice, type ShopRounding } from "../../payments/plugin.ts"
 import type { View } from "../rules.ts"
-import { dollars } from "../../../runtime/pages/Amounts.ts"
+import { currencyAmount, dollars } from "../../../runtime/pages/Amounts.ts"
 import type { Texts } from "./Texts.ts"
 
 /** Letters of scripts from right to left. */
@@ -34,3 +35,26 @@ export const usd = (texts: Texts, decimal: string): string => isolate(texts, dol
 
 /** usd_millis of the wire as a decimal. */
 export const decimalOf = (millis: number): string => formatUnits(BigInt(millis), 3)
+
+/** An amount in the currency of its shop, as the page's language writes it. */
+export const shopAmountText = ({ locale }: Texts, { currency, digits }: ShopPrice, amount: string): string =>
+  currencyAmount(locale, currency, amount, digits)
+
+/**
+ * What an invoice asks for or has received, in usd_millis: in the shop's currency first where it has one, and in
+ * dollars. What is to be sent is never told so: it is an amount of a token.
+ *
+ * @example
+ * priceText({ details, shopPrice: euros }, en, 10_000, "received") // => "€9.00 ($10.00)"
+ */
+export const priceText = (
+  { details, shopPrice }: Pick<View, "details" | "shopPrice">,
+  texts: Texts,
+  millis: number,
+  rounding: ShopRounding
+): string => {
+  const inDollars = usd(texts, decimalOf(millis))
+  if (shopPrice === null) return inDollars
+  const amount = shopAmountOf(shopPrice, BigInt(millis), BigInt(details.amount), rounding)
+  return `${isolate(texts, shopAmountText(texts, shopPrice, amount))} (${inDollars})`
+}

@@ -13,7 +13,7 @@ import {
   styleElement,
   type Url
 } from "../../../runtime/pages/Html.ts"
-import { merchantOf, shortId } from "./Names.ts"
+import { merchantOf, shopAmountText, shortId } from "./Names.ts"
 import { heading, mutedText, pageUrl } from "./Elements.ts"
 import { supportOf } from "./Receipt.ts"
 import { renderScreen } from "./Screens.ts"
@@ -59,8 +59,17 @@ export const logoOf = (merchant: string, logoUri: string | null): Html => {
     : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
 }
 
+/** How much: what the shop asked for, and dollars beside it where that was another currency. */
+const amountDue = ({ details, shopPrice }: Pick<View, "details" | "shopPrice">, texts: Texts): Html => {
+  const inDollars = html`<bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>`
+  return shopPrice === null
+    ? inDollars
+    : html`<bdi>${shopAmountText(texts, shopPrice, shopPrice.amount)}</bdi>
+      <small><span class="visually-hidden">${texts.inDollars} </span>${inDollars}</small>`
+}
+
 /** Whose page it is, what for, and how much. */
-export const shopHeader = (view: Pick<View, "details">, texts: Texts): Html => {
+export const shopHeader = (view: Pick<View, "details" | "shopPrice">, texts: Texts): Html => {
   const { details } = view
   const merchant = merchantOf(view)
   const order = details.invoice_title || details.description
@@ -71,7 +80,7 @@ export const shopHeader = (view: Pick<View, "details">, texts: Texts): Html => {
   }</span></div>
       <p class="due">
         <span class="visually-hidden">${texts.total} </span>
-        <bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>
+        ${amountDue(view, texts)}
       </p>
     </div>
   </header>`

@@ -270,7 +270,7 @@ export const stateTag = (view: View, locale: string): string => {
   const bucket = Math.floor(view.now / ticketSeconds)
   const text = JSON.stringify(
     [locale, bucket, [...view.estimates], view],
-    (key, value: unknown) => volatileFields.has(key) ? undefined : value
+    (key, value: unknown) => volatileFields.has(key) ? undefined : typeof value === "bigint" ? `${value}` : value
   )
   return createHash("sha256").update(text).digest("base64url").slice(0, 22)
 }

@@ -198,7 +198,10 @@ export const paymentMethods = (view: View, texts: Texts): Html => {
     html`${currencyStep(view, texts, currencies, current, preselected ?? current.methods[0]!)}${
       networkStep(view, texts, current, preselected)
     }`
-  return html`${!hasMethod(view) && note("warn", texts.noMethods(isolate(texts, merchantOf(view))))}${
-    steps !== false && form(view, texts, "choose", steps, "ways")
-  }${current !== null && current.methods.length > 1 && mutedText(texts.whichNetwork(isolate(texts, current.symbol)))}`
+  return html`${
+    !hasMethod(view) &&
+    note("warn", (view.isOfferLimited ? texts.noOfferedMethods : texts.noMethods)(isolate(texts, merchantOf(view))))
+  }${steps !== false && form(view, texts, "choose", steps, "ways")}${
+    current !== null && current.methods.length > 1 && mutedText(texts.whichNetwork(isolate(texts, current.symbol)))
+  }`
 }

@@ -201,6 +201,7 @@ const viewOf = (screen: Screen, request: PreviewRequest, now: number): View => {
   return {
     screen,
     details: detailsOf(screen, request, now),
+    shopPrice: null,
     tokens: offered.map(methodOf),
     // For the eye only: nobody pays by it.
     estimates: new Map(
@@ -218,6 +219,9 @@ const viewOf = (screen: Screen, request: PreviewRequest, now: number): View => {
     payeeProof: null,
     decisions: [],
     returnUrl: "https://shop.example",
+    returnsAutomatically: false,
+    isOfferLimited: false,
+    mayNameRefund: true,
     receiptUrl: null,
     degradedNetwork: null,
     simulator: false,

@@ -1,10 +1,10 @@
 /** What came, and what a payor can do about it: transactions, whom to ask, the way back, where a refund goes. */
 import { descriptorOf } from "../../../schemas/Network.ts"
-import { moment, tokens } from "../../../runtime/pages/Amounts.ts"
+import { clock, moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import type { View } from "../rules.ts"
 import type { Decision } from "../rules/Decisions.ts"
 import { attribute, type Html, html, mailUrl, type Url, webUrl } from "../../../runtime/pages/Html.ts"
-import { decimalOf, isolate, merchantOf, shorten, shortId, usd } from "./Names.ts"
+import { isolate, merchantOf, priceText, shorten, shortId } from "./Names.ts"
 import { field, form, line, note, shortText } from "./Elements.ts"
 import type { Texts } from "./Texts.ts"
 import { maximumAddressLength } from "./PageRequest.ts"
@@ -46,7 +46,7 @@ export const invoiceLine = (view: View, texts: Texts): Html =>
 export const facts = (view: View, texts: Texts, payments: ReadonlyArray<SessionPayment>): Html => {
   const receivedTotal = sum(payments)
   return html`<dl>${invoiceLine(view, texts)}${
-    receivedTotal > 0 && line(texts.received, usd(texts, decimalOf(receivedTotal)))
+    receivedTotal > 0 && line(texts.received, priceText(view, texts, receivedTotal, "received"))
   }${transactions(texts, payments)}</dl>`
 }
 
@@ -69,6 +69,23 @@ export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Ht
   return link !== null &&
     html`<a class="button ${kind}" href="${link}">${texts.returnTo(isolate(texts, merchantOf(view)))}</a>`
 }
+
+/** Seconds until the page leads back: as long as who reads slowly has to stop it (WCAG 2.2.1). */
+export const returnSeconds = 20
+
+/** What the script leads back with, at {@link returnLink}: a clock, and a button that stops it. */
+export const returnClock = (view: View, texts: Texts): Html | false => {
+  const merchant = isolate(texts, merchantOf(view))
+  return view.returnsAutomatically && webUrl(view.returnUrl) !== null &&
+    html`<div class="way" data-return="${returnSeconds}" data-say="${returnWords(view, texts)}" hidden>
+      <p class="timer"><span>${texts.returnsIn(merchant)}</span><time>${clock(returnSeconds)}</time></p>
+      <button type="button">${texts.stayHere}</button>
+    </div>`
+}
+
+/** The same for who hears the page. */
+export const returnWords = (view: View, texts: Texts): string =>
+  texts.returnsSoon(isolate(texts, merchantOf(view)), returnSeconds, texts.stayHere)
 
 /** The link to the receipt: to be opened, and with a script copied. False: there is none. */
 export const receiptLink = ({ receiptUrl }: View, texts: Texts): Html | false => {
@@ -104,8 +121,12 @@ const decisionNote = (view: Pick<View, "details">, texts: Texts, decision: Decis
 export const decisions = (view: Pick<View, "decisions" | "details">, texts: Texts): ReadonlyArray<Html> =>
   view.decisions.map((decision) => decisionNote(view, texts, decision))
 
-/** Where money could go back to: on the network it came from. False: nothing came from any. */
+/**
+ * Where money could go back to: on the network it came from. False: nothing came from any, or whoever has the link may
+ * see the page, and only its payor may say this: the screen tells whom to ask then.
+ */
 export const refund = (view: View, texts: Texts): Html | false => {
+  if (!view.mayNameRefund) return false
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
   // A refund that is under way has its destination, or asks for it by its claim link.
   if (network === null || view.decisions.some(({ kind }) => kind === "refund")) return false

@@ -1,18 +1,18 @@
 /** A receipt: what was paid, by which transactions, for what. It asks for nothing, runs no script and can be printed. */
 import { descriptorOf } from "../../../schemas/Network.ts"
-import { dollars, moment, tokens } from "../../../runtime/pages/Amounts.ts"
+import { moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import { attribute, type Html, html, pathUrl, styleElement } from "../../../runtime/pages/Html.ts"
 import { overpaidFrom, type ReceiptLine, type ReceiptView } from "../rules.ts"
 import { accentCss } from "./Accent.ts"
 import { heading, icon, inPieces, line, mutedText } from "./Elements.ts"
-import { decimalOf, isolate, merchantOf, shortId, usd } from "./Names.ts"
+import { isolate, merchantOf, priceText, shortId } from "./Names.ts"
 import { type Assets, document, languageOptions, shopHeader } from "./Page.ts"
 import { decisions, transactions } from "./Receipt.ts"
 import type { Texts } from "./Texts.ts"
 
 /** A payment: what came, over which network, to which address, by which transaction, and when it was final. */
-const paymentFacts = (texts: Texts, { address, payment, symbol }: ReceiptLine): Html => {
-  const worth = usd(texts, payment.amount_decimal)
+const paymentFacts = (view: ReceiptView, texts: Texts, { address, payment, symbol }: ReceiptLine): Html => {
+  const worth = priceText(view, texts, payment.amount, "received")
   const amount = payment.payer_amount_token === null || symbol === null
     ? worth
     : html`<bdi>${tokens(texts.locale, payment.payer_amount_token)} ${symbol}</bdi> (${worth})`
@@ -46,7 +46,7 @@ export const receiptPage = (
     html`${styleElement(style.css)}${styleElement(accentCss(details.branding.accent))}`,
     html`<div class="card">${shopHeader(view, texts)}<main><section data-screen="receipt">
       <div class="end title">${icon("good")}${heading(texts.paidTitle, mutedText(texts.paid(merchant)))}</div>
-      ${lines.map((one) => paymentFacts(texts, one))}
+      ${lines.map((one) => paymentFacts(view, texts, one))}
       <dl>${purpose !== null && purpose !== "" && line(texts.receiptFor, html`<bdi>${purpose}</bdi>`)}${
       line(
         texts.receiptTo,
@@ -54,8 +54,8 @@ export const receiptPage = (
           details.branding.domain !== null && html` <bdi dir="ltr">(${details.branding.domain})</bdi>`
         }`
       )
-    }${line(texts.total, html`<bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>`)}${
-      extra >= overpaidFrom && line(texts.receiptExtra, usd(texts, decimalOf(extra)))
+    }${line(texts.total, html`<bdi>${priceText(view, texts, details.amount, "remaining")}</bdi>`)}${
+      extra >= overpaidFrom && line(texts.receiptExtra, priceText(view, texts, extra, "received"))
     }${line(texts.invoice, html`<bdi dir="ltr"${attribute("class", "value")}>${details.invoice_id}</bdi>`)}</dl>
       ${decisions(view, texts)}</section></main>${
       details.invoice_footer && html`<aside class="footer soft" dir="auto">${details.invoice_footer}</aside>`

@@ -6,7 +6,7 @@ import { countedPayments, lastFailure, pendingPayment, priceState, type Screen, 
 import { moment, tokens } from "../../../runtime/pages/Amounts.ts"
 import { simulatorPanel } from "./SimulatorPanel.ts"
 import { attribute, type Content, type Html, html, socketUrl } from "../../../runtime/pages/Html.ts"
-import { decimalOf, isolate, merchantOf, usd } from "./Names.ts"
+import { isolate, merchantOf, priceText } from "./Names.ts"
 import {
   button,
   checkButton,
@@ -27,7 +27,9 @@ import {
   invoiceLine,
   receiptLink,
   refund,
+  returnClock,
   returnLink,
+  returnWords,
   type SessionPayment,
   sum,
   transactions
@@ -47,15 +49,15 @@ interface ScreenContent {
 }
 
 /** All that came and counts. */
-const receivedText = (texts: Texts, view: View): string => usd(texts, view.details.amount_paid_decimal)
+const receivedText = (texts: Texts, view: View): string => priceText(view, texts, view.details.amount_paid, "received")
 
 /** A screen on the way from waiting to paid. */
 const withSteps = (texts: Texts, at: Step, ...content: ReadonlyArray<Content>): Html =>
   html`${steps(texts, at)}${content}`
 
-/** What came and what is left, in dollars: before a route is chosen there is no token. */
+/** What came and what is left, as a price: before a route is chosen there is no token. */
 const partialText = (view: View, texts: Texts): string =>
-  texts.partial(receivedText(texts, view), usd(texts, view.details.amount_remaining_decimal))
+  texts.partial(receivedText(texts, view), priceText(view, texts, view.details.amount_remaining, "remaining"))
 
 /** A route to pay on, with nothing received yet. */
 const waitingScreen = (
@@ -94,15 +96,19 @@ const completeScreen = (
   const paidAt = lastConfirmedAt(payments)
   return {
     title,
+    ...(view.returnsAutomatically && view.returnUrl !== null ? { say: returnWords(view, texts) } : {}),
     body: withSteps(
       texts,
       3,
       html`<div class="end title">${icon("good")}${heading(title, mutedText(text))}</div>`,
-      html`<dl>${invoiceLine(view, texts)}${line(texts.total, usd(texts, view.details.amount_decimal))}${
-        line(texts.received, receivedText(texts, view))
-      }${paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))}${transactions(texts, payments)}</dl>`,
+      html`<dl>${invoiceLine(view, texts)}${
+        line(texts.total, priceText(view, texts, view.details.amount, "remaining"))
+      }${line(texts.received, receivedText(texts, view))}${
+        paidAt !== null && line(texts.paidAt, moment(texts.locale, paidAt))
+      }${transactions(texts, payments)}</dl>`,
       decisions(view, texts),
       returnLink(view, texts, "main"),
+      returnClock(view, texts),
       receiptLink(view, texts),
       more
     )
@@ -184,9 +190,10 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
           <p class="soft">${texts.confirmations(done, needed)}</p>
           <progress max="${needed}" value="${done}" aria-label="${texts.confirmingTitle}"></progress>
         </div>`,
-        html`<dl>${payment !== null && payment.amount > 0 && line(texts.received, usd(texts, payment.amount_decimal))}${
-          payment !== null && transactions(texts, [payment])
-        }</dl>`,
+        html`<dl>${
+          payment !== null && payment.amount > 0 &&
+          line(texts.received, priceText(view, texts, payment.amount, "received"))
+        }${payment !== null && transactions(texts, [payment])}</dl>`,
         checkButton(view, texts)
       )
     }
@@ -223,7 +230,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
   paid: (view, texts) => completeScreen(view, texts, texts.paidTitle, texts.paid(isolate(texts, merchantOf(view)))),
 
   overpaid: (view, texts) => {
-    const extra = usd(texts, decimalOf(view.details.amount_paid - view.details.amount))
+    const extra = priceText(view, texts, view.details.amount_paid - view.details.amount, "received")
     return completeScreen(
       view,
       texts,
@@ -247,7 +254,7 @@ const screens: Readonly<Record<Screen, (view: View, texts: Texts) => ScreenConte
 
   late: (view, texts) => {
     const latePayments = view.details.payments.filter(({ status }) => status === "rejected")
-    const amount = usd(texts, decimalOf(sum(latePayments)))
+    const amount = priceText(view, texts, sum(latePayments), "received")
     return endScreen(
       view,
       texts,

@@ -49,6 +49,7 @@ span.logo{display:grid;place-items:center;background:var(--accent);color:var(--o
 .who{flex:1 1 6rem;min-inline-size:0;min-block-size:2.90625rem}
 .who>*{display:block}
 .due{margin-inline-start:auto;max-inline-size:100%;font-size:1.4rem;font-weight:700;overflow-wrap:anywhere}
+.due small{display:block;color:var(--soft);font-size:.9375rem;font-weight:400;text-align:end}
 main{display:block;padding:1.25rem min(1.5rem,6.2vw) 1.5rem}
 section,.ways,.fields,.refund,.way{display:grid;gap:.75rem;grid-template-columns:minmax(0,1fr)}
 section{gap:1rem}

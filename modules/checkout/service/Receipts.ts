@@ -8,7 +8,7 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import { type Aggregate, Invoices } from "../../invoices/plugin.ts"
-import { explorerUrl, paymentIdOf, PayorApi, RefundClaims } from "../../payments/plugin.ts"
+import { explorerUrl, InvoiceTerms, paymentIdOf, PayorApi, RefundClaims } from "../../payments/plugin.ts"
 import { decisionsOf } from "../rules/Decisions.ts"
 import { hasReceipt } from "../rules/Receipts.ts"
 import { opensReceipt, receiptTokenOf } from "./ReceiptTokens.ts"
@@ -29,6 +29,7 @@ export class Receipts extends Context.Service<Receipts, {
       const clock = yield* MerchantClock
       const invoices = yield* Invoices
       const payorApi = yield* PayorApi
+      const terms = yield* InvoiceTerms
       const keys = (yield* Secrets).keys("receipt")
       const { publicUrl } = yield* Settings
 
@@ -56,6 +57,7 @@ export class Receipts extends Context.Service<Receipts, {
           const refunds = yield* claims.current()?.ofInvoice(merchantId, id) ?? Effect.succeed([])
           return {
             details,
+            shopPrice: (yield* terms.of(invoice)).price,
             lines: countedPayments(details).map((payment) => {
               const target = payment.network === null ? undefined : targets.get(familyOf(payment.network))
               return {

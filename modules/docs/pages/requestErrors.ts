@@ -118,7 +118,7 @@ export const requestErrors = {
     example: [send("POST", "/api/v1/webhooks", { url: "http://shop.example/hooks", enabled_events: ["invoice.*"] })]
   },
   TOKEN_NOT_ACCEPTED: {
-    cause: "The token is not in the catalogue, not active, or blocked by the merchant.",
+    cause: "The token is not in the catalogue, not active, blocked by the merchant, or not offered for this invoice.",
     fix: "Let the customer choose of `GET /api/v1/payments/available-tokens`, and send its `id` as `token_id`.",
     example: [
       ...session,

@@ -144,6 +144,8 @@ export interface ReceiptFacts {
   readonly title: string | null
   /** Dollars that count, with thousandths. */
   readonly amountUsd: string
+  /** The same in the currency of the shop, such as `22.50 EUR`; null: it asked for dollars. */
+  readonly shopAmount: string | null
   readonly payments: ReadonlyArray<ReceiptPayment>
   /** Epoch seconds. */
   readonly paidAt: number
@@ -153,10 +155,12 @@ export interface ReceiptFacts {
 /** Subject and text. What the shop or a token calls itself becomes no link and no line of its own. */
 export const receiptMail = (
   language: Language,
-  { amountUsd, invoiceId, merchant, paidAt, payments, title }: ReceiptFacts
+  { amountUsd, invoiceId, merchant, paidAt, payments, shopAmount, title }: ReceiptFacts
 ): { readonly subject: string; readonly text: string } => {
   const words = texts[language]
   const name = nameInMail(merchant)
+  // Dollars have cents, and thousandths only where they are not zero.
+  const inDollars = `${amountUsd.replace(/(\.\d\d)0$/, "$1")} USD`
   const lines = payments.slice(0, maximumPayments).flatMap(({ amount, network, symbol, txHash }) => [
     ...(amount === null || symbol === null
       ? []
@@ -165,8 +169,7 @@ export const receiptMail = (
   ])
   const facts = [
     ...(title === null ? [] : [`${words.purpose}: ${nameInMail(title)}`]),
-    // Dollars have cents, and thousandths only where they are not zero.
-    `${words.amount}: ${amountUsd.replace(/(\.\d\d)0$/, "$1")} USD`,
+    `${words.amount}: ${shopAmount === null ? inDollars : `${shopAmount} (${inDollars})`}`,
     ...lines,
     ...(payments.length > maximumPayments ? [words.more(payments.length - maximumPayments)] : []),
     `${words.date}: ${DateTime.formatIso(DateTime.makeUnsafe(paidAt * 1_000)).slice(0, 16).replace("T", " ")} UTC`,

@@ -31,6 +31,7 @@ import {
   type TokenQuery
 } from "../rules.ts"
 import { Payments } from "../service.ts"
+import { InvoiceTerms } from "./InvoiceTerms.ts"
 import { makeNetworkFees } from "./NetworkFees.ts"
 import type { Route } from "./Routes.ts"
 
@@ -148,7 +149,10 @@ export class PayorApi extends Context.Service<PayorApi, {
     current: Aggregate,
     tokens: ReadonlyArray<{ readonly id: number }>
   ) => ReadonlyMap<number, string>
-  /** `payment-addresses`. Errors: those of `Payments.route`, in words that payors may read. */
+  /**
+   * `payment-addresses`. Errors: those of `Payments.route`, in words that payors may read; `TOKEN_NOT_ACCEPTED` for
+   * what {@link InvoiceTerms} does not offer, before anything was paid.
+   */
   readonly address: (
     current: Aggregate,
     network: string,
@@ -172,6 +176,7 @@ export class PayorApi extends Context.Service<PayorApi, {
       const merchants = yield* Merchants
       const merchantSettings = yield* MerchantSettings
       const payments = yield* Payments
+      const terms = yield* InvoiceTerms
       const policies = yield* TokenPolicies
       const prices = yield* Prices
       const sessions = yield* PayorSessions
@@ -208,6 +213,8 @@ export class PayorApi extends Context.Service<PayorApi, {
         if (query.mode === "network" && query.network === undefined) return yield* publicError("NETWORK_REQUIRED")
         const { receivers, targets } = yield* receiversByFamily(chains, invoice)
         const policy = yield* policies.get(merchantId, environment)
+        const { offeredTokens } = yield* terms.of(invoice)
+        const limits = { offeredTokens, isBlocked: (id: number) => isBlocked(policy, id) }
         // Prices carry the system's time, so their age is measured by it.
         const now = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const unhealthy = chains.status(environment, merchantId).filter(({ healthy }) => !healthy)
@@ -215,7 +222,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         const isMonitored = ({ network }: Token) => chains.driver(network, environment) !== undefined
         const offered = catalog.list(environment)
           .filter((token) => query.network === undefined || token.network === query.network)
-          .filter((token) => isOffered(token, aggregate, targets, (id) => isBlocked(policy, id)))
+          .filter((token) => isOffered(token, aggregate, targets, limits))
           .filter((token) => availability.objectionTo(token) === null)
         const obstacles = yield* obstaclesFor(chains, receivers, offered.filter(isMonitored))
         return offered
@@ -262,11 +269,17 @@ export class PayorApi extends Context.Service<PayorApi, {
         tokens,
         withNetworkFees,
         estimates,
-        address: (aggregate, network, tokenId) =>
-          payments.route(aggregate, network, tokenId).pipe(
-            Effect.mapError(errorForPayors),
-            Effect.flatMap((route) => withSocket(aggregate, route))
-          ),
+        address: Effect.fnUntraced(function*(aggregate, network, tokenId) {
+          const { offeredTokens } = yield* terms.of(aggregate.invoice)
+          if (offeredTokens?.has(tokenId) === false && lockedRoute(aggregate) === null) {
+            return yield* publicError("TOKEN_NOT_ACCEPTED", {
+              message: "The shop does not offer this token for this invoice: choose one that available-tokens lists",
+              param: "token_id"
+            })
+          }
+          const route = yield* Effect.mapError(payments.route(aggregate, network, tokenId), errorForPayors)
+          return yield* withSocket(aggregate, route)
+        }),
         currentAddress: (aggregate) =>
           Effect.flatMap(
             Effect.mapError(payments.currentRoute(aggregate), errorForPayors),

@@ -18,6 +18,8 @@ import {
 import { MerchantSettings } from "../../settings/plugin.ts"
 import { type InvoiceOwner, makeRepo } from "../repo.ts"
 import { receiptMail } from "../rules/ReceiptMail.ts"
+import { shopAmountOf } from "../rules/ShopPrice.ts"
+import { InvoiceTerms } from "./InvoiceTerms.ts"
 
 /**
  * Seconds after the payment in which an address still gets a receipt: shorter than it is kept that one was sent. Paid
@@ -32,6 +34,7 @@ export const makeReceipts = Effect.gen(function*() {
   const repo = yield* makeRepo
   const mail = yield* Mail
   const settings = yield* MerchantSettings
+  const terms = yield* InvoiceTerms
 
   /** What stores the receipt of an invoice that is paid, to an address; nothing where there was one before. */
   const draft = Effect.fnUntraced(function*(
@@ -42,6 +45,7 @@ export const makeReceipts = Effect.gen(function*() {
     const { customerId, details, environment, id, merchantId, paidAt, status } = invoice
     if (!mail.isEnabled() || status !== "paid" || paidAt === null || now > paidAt + lateSeconds) return []
     const { branding } = yield* settings.get(merchantId, environment)
+    const { price } = yield* terms.of(invoice)
     const language = negotiateLanguage([details.locale, branding.default_locale].filter((tag) => tag !== null)) ?? "en"
     return yield* mail.draftOnce({
       id: `receipt_${id}`,
@@ -54,6 +58,9 @@ export const makeReceipts = Effect.gen(function*() {
         merchant: branding.name,
         title: details.title,
         amountUsd: usdDecimal(invoice.amountPaid),
+        shopAmount: price === null
+          ? null
+          : `${shopAmountOf(price, invoice.amountPaid, invoice.amount, "received")} ${price.currency}`,
         payments: payments.filter((payment) => isCounted(payment.status)).map((payment) => ({
           amount: tokenAmount(payment),
           symbol: payment.metadata.token?.symbol ?? null,

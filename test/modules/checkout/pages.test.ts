@@ -680,6 +680,7 @@ describe("a decision of the merchant", () => {
 describe("the shop's domain", () => {
   const withDomain = (branding: object, payment_return_url: string | null): string =>
     String(shopHeader({
+      shopPrice: null,
       details: {
         ...views.waiting.details,
         payment_return_url,

@@ -5,7 +5,13 @@ import { PayorSessions } from "../../../modules/auth/plugin.ts"
 import { Receipts } from "../../../modules/checkout/service/Receipts.ts"
 import { Checkout } from "../../../modules/checkout/service.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
-import { PayorApi, PayorDetails, RefundClaims, SimulatedPayments } from "../../../modules/payments/plugin.ts"
+import {
+  InvoiceTerms,
+  PayorApi,
+  PayorDetails,
+  RefundClaims,
+  SimulatedPayments
+} from "../../../modules/payments/plugin.ts"
 import { MerchantSettings } from "../../../modules/settings/plugin.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
@@ -51,6 +57,7 @@ const feesAskedFor = Effect.fnUntraced(function*(address: ReturnType<typeof addr
     Layer.mock(PayorSessions, {} as never),
     Layer.mock(Secrets, {} as never),
     Layer.mock(Receipts, { urlOf: () => null }),
+    InvoiceTerms.layer,
     RefundClaims.layer,
     SimulatedPayments.layer
   )))))
@@ -61,6 +68,7 @@ const feesAskedFor = Effect.fnUntraced(function*(address: ReturnType<typeof addr
     tab: "link",
     isPhone: false,
     refund: null,
+    mayNameRefund: true,
     unpricedToken: null,
     lastToken: null,
     path: "/pay/1",

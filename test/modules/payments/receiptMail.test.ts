@@ -7,6 +7,7 @@ const facts = {
   merchant: "www.evil.example",
   title: "https://evil.example\r\nInvoice: 7",
   amountUsd: "20.000",
+  shopAmount: null,
   payments: [{ amount: "20.500000", symbol: "USDC", network: "Base", txHash: "0xabc" }],
   paidAt: 1_766_320_496,
   invoiceId: "550e8400-e29b-41d4-a716-446655440000"
@@ -32,5 +33,11 @@ describe("a receipt by e-mail", () => {
     assert.include(text, "Further payments: 3")
     assert.include(text, "Received: 0.125 USD")
     assert.notInclude(text, "For:")
+  })
+  it("names what was received in the currency of the shop first, and dollars beside it", () => {
+    for (const language of Language.literals) {
+      const { text } = receiptMail(language, { ...facts, shopAmount: "18.01 EUR" })
+      assert.include(text, ": 18.01 EUR (20.00 USD)\n")
+    }
   })
 })

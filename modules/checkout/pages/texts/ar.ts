@@ -64,6 +64,9 @@ export const ar: Texts = {
   found,
   nothingFound: "لا توجد نتائج",
   noMethods: (merchant) => `لا تتوفر طريقة للدفع حاليًا. يُرجى المحاولة لاحقًا أو التواصل مع ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "لا يمكن الدفع الآن: لا تتوفر أي عملة من العملات التي يقبلها المتجر لطلبكم. يُرجى المحاولة لاحقًا أو " +
+    `التواصل مع ${merchant}.`,
   proceed: "متابعة",
   proceedWith: (token, network) => `المتابعة بعملة ${token} على شبكة ${network}`,
   minimum: (amount) => `الحد الأدنى ${amount}`,
@@ -147,8 +150,12 @@ export const ar: Texts = {
   overpaidTitle: (extra) => `تم الدفع، مع زيادة ${extra}`,
   overpaid: (extra, merchant) => `أُرسل مبلغ زائد قدره ${extra}. يُرجى طلب إعادته من ${merchant}.`,
   returnTo: (merchant) => `العودة إلى ${merchant}`,
+  returnsIn: (merchant) => `العودة إلى ${merchant} خلال`,
+  returnsSoon: (merchant, seconds, stay) => `تعودون إلى ${merchant} خلال ${seconds} ثانية. للبقاء، اضغطوا: ${stay}.`,
+  stayHere: "البقاء في هذه الصفحة",
   paidAt: "تاريخ الدفع",
   total: "الإجمالي",
+  inDollars: "بالدولار الأمريكي",
   receipt: "الإيصال",
   receiptOpen: "فتح الإيصال",
   receiptAmount: "دفعتَ",

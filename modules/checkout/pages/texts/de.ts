@@ -46,6 +46,9 @@ export const de: Texts = {
   noMethods: (merchant) =>
     "Zurzeit ist keine Zahlungsart verfügbar. Versuchen Sie es später noch einmal, " +
     `oder wenden Sie sich an ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "Derzeit ist keine Zahlung möglich: Keine der Währungen, die der Shop für diese Bestellung annimmt, ist " +
+    `verfügbar. Bitte versuchen Sie es später noch einmal oder wenden Sie sich an ${merchant}.`,
   proceed: "Weiter",
   proceedWith: (token, network) => `Weiter mit ${token} auf ${network}`,
   minimum: (amount) => `mindestens ${amount}`,
@@ -76,7 +79,8 @@ export const de: Texts = {
     "kann endgültig verloren gehen.",
   payeeTitle: "Wer dieses Geld bekommt",
   payee: (merchant) =>
-    `Was an diese Adresse gesendet wird, kann nur an eine einzige Wallet gehen. Wenn ${merchant} die eigene Wallet veröffentlicht hat, vergleichen Sie die beiden.`,
+    `Was an diese Adresse gesendet wird, kann nur an eine einzige Wallet gehen. Wenn ${merchant} die eigene ` +
+    "Wallet veröffentlicht hat, vergleichen Sie die beiden.",
   payeeCheck: "So prüfen Sie es: Die Adresse ergibt sich aus diesen Werten, nach CREATE2 (EIP-1014).",
   openInWallet: "In Wallet öffnen",
   walletList: "Wallets in diesem Browser",
@@ -102,7 +106,8 @@ export const de: Texts = {
     "Diese Zahlung hat sich inzwischen geändert. Es wurde nichts gesendet: Prüfen Sie den Betrag, bevor Sie noch einmal drücken.",
   walletSent: (wallet) => `Mit ${wallet} gesendet. Wir warten, bis das Netzwerk die Zahlung zeigt.`,
   walletAgain: (sent, amount) =>
-    `Vielleicht haben Sie ${sent} schon gesendet: Sehen Sie in Ihrer Wallet nach. Drücken Sie nur dann noch einmal, wenn Sie weitere ${amount} senden möchten.`,
+    `Vielleicht haben Sie ${sent} schon gesendet: Sehen Sie in Ihrer Wallet nach. Drücken Sie nur dann noch ` +
+    `einmal, wenn Sie weitere ${amount} senden möchten.`,
   useAnother: "Andere Währung wählen",
   payingWith: (token, network) => `Sie zahlen mit ${token} über ${network}`,
   copy: "Kopieren",
@@ -137,8 +142,13 @@ export const de: Texts = {
   overpaidTitle: (extra) => `Bezahlt, ${extra} zu viel`,
   overpaid: (extra, merchant) => `Sie haben ${extra} zu viel gesendet. Bitten Sie ${merchant} um Erstattung.`,
   returnTo: (merchant) => `Zurück zu ${merchant}`,
+  returnsIn: (merchant) => `Zurück zu ${merchant} in`,
+  returnsSoon: (merchant, seconds, stay) =>
+    `Sie gehen in ${seconds} Sekunden zurück zu ${merchant}. Um zu bleiben, drücken Sie: ${stay}.`,
+  stayHere: "Auf dieser Seite bleiben",
   paidAt: "Bezahlt am",
   total: "Gesamt",
+  inDollars: "In US-Dollar",
   receipt: "Beleg",
   receiptOpen: "Beleg öffnen",
   receiptAmount: "Sie haben bezahlt",

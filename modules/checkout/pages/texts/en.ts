@@ -48,6 +48,9 @@ export const en: Texts = {
   found,
   nothingFound: "Nothing found",
   noMethods: (merchant) => `There is no way to pay right now. Please try again later, or contact ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "There is no way to pay right now: none of the currencies that this shop takes for your order can be " +
+    `used. Please try again later, or contact ${merchant}.`,
   proceed: "Continue",
   proceedWith: (token, network) => `Continue with ${token} on ${network}`,
   minimum: (amount) => `minimum ${amount}`,
@@ -131,8 +134,12 @@ export const en: Texts = {
   overpaidTitle: (extra) => `Paid, with ${extra} extra`,
   overpaid: (extra, merchant) => `You sent ${extra} more than was due. Ask ${merchant} to send it back.`,
   returnTo: (merchant) => `Return to ${merchant}`,
+  returnsIn: (merchant) => `Returning to ${merchant} in`,
+  returnsSoon: (merchant, seconds, stay) => `You return to ${merchant} in ${seconds} seconds. To stay, press: ${stay}.`,
+  stayHere: "Stay on this page",
   paidAt: "Paid",
   total: "Total",
+  inDollars: "In US dollars",
   receipt: "Receipt",
   receiptOpen: "Open the receipt",
   receiptAmount: "You paid",

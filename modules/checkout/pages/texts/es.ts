@@ -52,6 +52,9 @@ export const es: Texts = {
   nothingFound: "Sin resultados",
   noMethods: (merchant) =>
     `En este momento no hay formas de pago disponibles. Inténtelo más tarde o póngase en contacto con ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "Ahora mismo no se puede pagar: no está disponible ninguna de las monedas que la tienda acepta para su " +
+    `pedido. Inténtelo más tarde o póngase en contacto con ${merchant}.`,
   proceed: "Continuar",
   proceedWith: (token, network) => `Continuar con ${token} por la red ${network}`,
   minimum: (amount) => `mínimo ${amount}`,
@@ -137,8 +140,13 @@ export const es: Texts = {
   overpaidTitle: (extra) => `Pagado, con ${extra} de más`,
   overpaid: (extra, merchant) => `Usted envió ${extra} de más. Solicite el reembolso a ${merchant}.`,
   returnTo: (merchant) => `Volver a ${merchant}`,
+  returnsIn: (merchant) => `Vuelve a ${merchant} en`,
+  returnsSoon: (merchant, seconds, stay) =>
+    `Volverá a ${merchant} en ${seconds} segundos. Para quedarse, pulse: ${stay}.`,
+  stayHere: "Quedarse en esta página",
   paidAt: "Pagado el",
   total: "Total",
+  inDollars: "En dólares estadounidenses",
   receipt: "Recibo",
   receiptOpen: "Abrir el recibo",
   receiptAmount: "Ha pagado",

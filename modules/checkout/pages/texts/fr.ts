@@ -52,6 +52,9 @@ export const fr: Texts = {
   nothingFound: "Aucun résultat",
   noMethods: (merchant) =>
     `Aucun moyen de paiement n’est disponible pour le moment. Réessayez plus tard ou contactez ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "Aucun paiement n’est possible pour le moment\u202f: aucune des devises que la boutique accepte pour " +
+    `votre commande n’est disponible. Réessayez plus tard ou contactez ${merchant}.`,
   proceed: "Continuer",
   proceedWith: (token, network) => `Continuer avec ${token} sur ${network}`,
   minimum: (amount) => `au moins ${amount}`,
@@ -82,7 +85,8 @@ export const fr: Texts = {
   otherwiseLost: "Tout envoi avec un autre jeton ou sur un autre réseau peut être définitivement perdu.",
   payeeTitle: "Qui reçoit cet argent",
   payee: (merchant) =>
-    `Ce qui est envoyé à cette adresse ne peut aller que vers un seul portefeuille. Si ${merchant} a publié le sien, comparez-les.`,
+    `Ce qui est envoyé à cette adresse ne peut aller que vers un seul portefeuille. Si ${merchant} a publié ` +
+    "le sien, comparez-les.",
   payeeCheck: "Pour vérifier : l’adresse se calcule à partir de ces valeurs, par CREATE2 (EIP-1014).",
   openInWallet: "Ouvrir dans le portefeuille",
   walletList: "Portefeuilles de ce navigateur",
@@ -109,7 +113,8 @@ export const fr: Texts = {
     "Ce paiement a changé entre-temps. Rien n’a été envoyé\u202f: vérifiez le montant avant d’appuyer de nouveau.",
   walletSent: (wallet) => `Envoyé avec ${wallet}. En attente que le réseau le montre.`,
   walletAgain: (sent, amount) =>
-    `Vous avez peut-être déjà envoyé ${sent}\u202f: vérifiez votre portefeuille. N’appuyez de nouveau que pour envoyer ${amount} en plus.`,
+    `Vous avez peut-être déjà envoyé ${sent}\u202f: vérifiez votre portefeuille. N’appuyez de nouveau que ` +
+    `pour envoyer ${amount} en plus.`,
   useAnother: "Utiliser une autre devise",
   payingWith: (token, network) => `Vous payez en ${token} sur ${network}`,
   copy: "Copier",
@@ -144,8 +149,13 @@ export const fr: Texts = {
   overpaid: (extra, merchant) =>
     `Vous avez envoyé ${extra} en trop. Contactez ${merchant} pour obtenir le remboursement.`,
   returnTo: (merchant) => `Revenir chez ${merchant}`,
+  returnsIn: (merchant) => `Retour chez ${merchant} dans`,
+  returnsSoon: (merchant, seconds, stay) =>
+    `Vous retournez chez ${merchant} dans ${seconds} secondes. Pour rester, appuyez sur\u202f: ${stay}.`,
+  stayHere: "Rester sur cette page",
   paidAt: "Payé le",
   total: "Total",
+  inDollars: "En dollars américains",
   receipt: "Reçu",
   receiptOpen: "Ouvrir le reçu",
   receiptAmount: "Vous avez payé",

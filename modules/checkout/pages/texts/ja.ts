@@ -45,6 +45,8 @@ export const ja: Texts = {
   nothingFound: "見つかりませんでした",
   noMethods: (merchant) =>
     `現在ご利用いただけるお支払い方法がありません。時間をおいてもう一度お試しいただくか、${merchant} にお問い合わせください。`,
+  noOfferedMethods: (merchant) =>
+    `現在お支払いいただけません。このショップがご注文に受け付ける通貨は、いずれも今は利用できません。しばらくしてからもう一度お試しになるか、${merchant} にお問い合わせください。`,
   proceed: "次へ",
   proceedWith: (token, network) => `${network} の ${token} で次へ`,
   minimum: (amount) => `${amount} 以上`,
@@ -132,8 +134,13 @@ export const ja: Texts = {
   overpaidTitle: (extra) => `お支払い完了（${extra} の超過）`,
   overpaid: (extra, merchant) => `${extra} 多く送金されています。返金については ${merchant} にお問い合わせください。`,
   returnTo: (merchant) => `${merchant} に戻る`,
+  returnsIn: (merchant) => `${merchant} に戻るまで`,
+  returnsSoon: (merchant, seconds, stay) =>
+    `あと ${seconds} 秒で ${merchant} に戻ります。このページに残るには「${stay}」を押してください。`,
+  stayHere: "このページに残る",
   paidAt: "お支払い日時",
   total: "合計",
+  inDollars: "米ドルで",
   receipt: "領収書",
   receiptOpen: "領収書を開く",
   receiptAmount: "お支払い額",

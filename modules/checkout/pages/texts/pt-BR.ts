@@ -49,6 +49,9 @@ export const ptBR: Texts = {
   nothingFound: "Nenhum resultado",
   noMethods: (merchant) =>
     `Nenhuma forma de pagamento está disponível no momento. Tente mais tarde ou fale com ${merchant}.`,
+  noOfferedMethods: (merchant) =>
+    "Não é possível pagar agora: nenhuma das moedas que a loja aceita para o seu pedido está disponível. " +
+    `Tente mais tarde ou entre em contato com ${merchant}.`,
   proceed: "Continuar",
   proceedWith: (token, network) => `Continuar com ${token} pela rede ${network}`,
   minimum: (amount) => `mínimo de ${amount}`,
@@ -78,7 +81,8 @@ export const ptBR: Texts = {
   otherwiseLost: "O que for enviado em outro token ou por outra rede pode se perder para sempre.",
   payeeTitle: "Quem recebe este dinheiro",
   payee: (merchant) =>
-    `O que é enviado para este endereço só pode ir para uma carteira. Se ${merchant} publicou a própria carteira, compare as duas.`,
+    `O que é enviado para este endereço só pode ir para uma carteira. Se ${merchant} publicou a própria ` +
+    "carteira, compare as duas.",
   payeeCheck: "Como conferir: o endereço é calculado a partir destes valores, por CREATE2 (EIP-1014).",
   openInWallet: "Abrir na carteira",
   walletList: "Carteiras neste navegador",
@@ -136,8 +140,13 @@ export const ptBR: Texts = {
   overpaidTitle: (extra) => `Pago, com ${extra} a mais`,
   overpaid: (extra, merchant) => `Você enviou ${extra} a mais. Peça o reembolso a ${merchant}.`,
   returnTo: (merchant) => `Voltar para ${merchant}`,
+  returnsIn: (merchant) => `Retorno para ${merchant} em`,
+  returnsSoon: (merchant, seconds, stay) =>
+    `Você volta para ${merchant} em ${seconds} segundos. Para ficar, pressione: ${stay}.`,
+  stayHere: "Ficar nesta página",
   paidAt: "Pago em",
   total: "Total",
+  inDollars: "Em dólares americanos",
   receipt: "Recibo",
   receiptOpen: "Abrir o recibo",
   receiptAmount: "Você pagou",
