@@ -19,6 +19,26 @@ export const MachineClock: Context.Reference<Clock.Clock> = Context.Reference<Cl
   { defaultValue: () => Clock.Clock.defaultValue() }
 )
 
+/** Timers that run on no fiber: for what every request has. */
+export interface ProcessTimersShape {
+  /** Milliseconds as of {@link monotonicMillis}. */
+  readonly millis: () => number
+  /** Calls `run` once when so many milliseconds have passed. It keeps no process alive. */
+  readonly after: (millis: number, run: () => void) => void
+}
+
+/** Of the machine. */
+export const systemTimers: ProcessTimersShape = {
+  millis: () => performance.now(),
+  after: (millis, run) => void setTimeout(run, millis).unref()
+}
+
+/** Of the process, unless a simulation repeats a run: there the time of the machine would decide what happens in it. */
+export const ProcessTimers: Context.Reference<ProcessTimersShape> = Context.Reference<ProcessTimersShape>(
+  "tillwire/runtime/ProcessTimers",
+  { defaultValue: () => systemTimers }
+)
+
 /** Reads {@link monotonicMillis} of the machine's clock. */
 export const machineMillis: Effect.Effect<() => number> = Effect.map(
   MachineClock,

@@ -4,6 +4,7 @@ import { HttpRouter } from "effect/http"
 import type { HttpApi } from "effect/http-api"
 import type { SqlClient } from "effect/sql"
 import type { AuditLog } from "../AuditLog.ts"
+import { ProcessTimers } from "../Clock.ts"
 import type { Commit } from "../Commit.ts"
 import { type Credentials, ErrorPages, RateLimiter, type ReplyRenderers, type Revocations } from "../Http.ts"
 import type { Leases } from "../Leases.ts"
@@ -51,7 +52,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
           routes: fromApis(apis),
           rateLimiter: yield* RateLimiter,
           errorPages: yield* ErrorPages,
-          timeLimit: TimeLimit.make(),
+          timeLimit: TimeLimit.make(undefined, yield* ProcessTimers),
           logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
           traces: yield* Traces,
           addressOf: callerBehind(http.trustProxy)

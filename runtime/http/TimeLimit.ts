@@ -2,6 +2,7 @@
  * No request waits for ever: what hangs on a database that accepts and never answers is refused in time, and while it
  * hangs the next requests are refused sooner.
  */
+import { type ProcessTimersShape, systemTimers } from "../Clock.ts"
 
 /**
  * Longest a route may take: above each wait alone (a first request under way 5 s, a commit 5 s), not above their sum.
@@ -31,11 +32,13 @@ export interface Deadline {
 /** Deadlines that were all set equally long before their end, so that they end in the order of the list. */
 class DeadlineList {
   readonly limitMillis: number
+  private readonly timers: ProcessTimersShape
   private first: Deadline | undefined
   private last: Deadline | undefined
   private isWaiting = false
-  constructor(limitMillis: number) {
+  constructor(limitMillis: number, timers: ProcessTimersShape) {
     this.limitMillis = limitMillis
+    this.timers = timers
   }
 
   add({ takeSenderDelay, onLate }: Pick<Deadline, "takeSenderDelay" | "onLate">): Deadline {
@@ -46,7 +49,7 @@ class DeadlineList {
   }
 
   private append(deadline: Deadline): void {
-    deadline.atMillis = performance.now() + this.limitMillis
+    deadline.atMillis = this.timers.millis() + this.limitMillis
     deadline.list = this
     deadline.before = this.last
     if (this.last === undefined) this.first = deadline
@@ -68,9 +71,9 @@ class DeadlineList {
   /** One timer for all of them. It is left running when the list is empty: most likely it is not for long. */
   private wait(millis: number): void {
     this.isWaiting = true
-    setTimeout(() => {
+    this.timers.after(millis, () => {
       this.isWaiting = false
-      const now = performance.now()
+      const now = this.timers.millis()
       while (this.first !== undefined && this.first.atMillis <= now) {
         const late = this.first
         this.remove(late)
@@ -78,7 +81,7 @@ class DeadlineList {
         else late.onLate()
       }
       if (this.first !== undefined && !this.isWaiting) this.wait(Math.ceil(this.first.atMillis - now))
-    }, millis).unref()
+    })
   }
 }
 
@@ -96,9 +99,9 @@ export interface TimeLimit {
 export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
   usualMillis: requestLimitMillis,
   suspiciousMillis: suspiciousLimitMillis
-}): TimeLimit => {
-  const usual = new DeadlineList(usualMillis)
-  const suspicious = new DeadlineList(suspiciousMillis)
+}, timers: ProcessTimersShape = systemTimers): TimeLimit => {
+  const usual = new DeadlineList(usualMillis, timers)
+  const suspicious = new DeadlineList(suspiciousMillis, timers)
   let current = usual
   return {
     start: (onLate, takeSenderDelay) =>

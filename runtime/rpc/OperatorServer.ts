@@ -2,6 +2,7 @@
 import { Effect } from "effect"
 import { type HttpRouter, HttpServerResponse } from "effect/http"
 import { errorBody, publicError } from "../../schemas/Errors.ts"
+import { ProcessTimers } from "../Clock.ts"
 import { callerBehind } from "../http/Addresses.ts"
 import { globalMiddleware } from "../http/GlobalMiddleware.ts"
 import { fromApis } from "../http/Routes.ts"
@@ -39,7 +40,7 @@ export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter) 
       routes: fromApis(operator.apis()),
       rateLimiter: yield* RateLimiter,
       errorPages: yield* ErrorPages,
-      timeLimit: TimeLimit.make(),
+      timeLimit: TimeLimit.make(undefined, yield* ProcessTimers),
       logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
       traces: yield* Traces,
       // No proxy stands before the internal port, so no header of a request names its caller.

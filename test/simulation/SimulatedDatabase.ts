@@ -33,6 +33,11 @@ const install = [
     as $$ select current_setting('simulated.now')::timestamptz $$`,
   `create function simulated.clock_timestamp() returns timestamptz language sql volatile
     as $$ select current_setting('simulated.now')::timestamptz $$`,
+  // PostgreSQL's own has the transactions of every database on the server, and other tests have theirs beside this one:
+  // of the simulated database no other one is ever under way.
+  `create function simulated.pg_current_snapshot() returns pg_snapshot language sql stable as $$
+    select format('%s:%s:', coalesce(pg_current_xact_id_if_assigned(), pg_snapshot_xmax(s)), pg_snapshot_xmax(s))::pg_snapshot
+      from pg_catalog.pg_current_snapshot() s $$`,
   "create sequence simulated.uuids",
   `create function simulated.gen_random_uuid() returns uuid language sql volatile
     as $$ select md5('uuid ' || nextval('simulated.uuids'))::uuid $$`,
@@ -64,7 +69,16 @@ const isKept = (table: string) => table.startsWith("migrations_") || table === "
  * Columns whose values PostgreSQL takes from a counter of its own that no run can set back. What is sealed is made with
  * a random number too, and shown in no run; so is the claim of a refund.
  */
-const counters: ReadonlySet<string> = new Set(["horizon", "changed_by", "xid", "pid", "running", "server", "claim"])
+const counters: ReadonlySet<string> = new Set([
+  "horizon",
+  "changed_by",
+  "xid",
+  "mark",
+  "pid",
+  "running",
+  "server",
+  "claim"
+])
 
 /** Runs after which what deleted rows have left is removed. */
 const runsBetweenVacuums = 50

@@ -6,7 +6,7 @@
  */
 import { Cause, Clock, Context, Duration, Effect, type Exit, Logger, Random, References, Scheduler } from "effect"
 import { createHash } from "node:crypto"
-import { MachineClock } from "../../runtime/Clock.ts"
+import { MachineClock, ProcessTimers } from "../../runtime/Clock.ts"
 import { makeUuidSource, UuidSource } from "../../runtime/Uuid.ts"
 import { drawsOf } from "./Draws.ts"
 import { type Fault, nameOf } from "./Faults.ts"
@@ -179,6 +179,10 @@ export class World {
         Context.add(Scheduler.Scheduler, scheduler),
         Context.add(Clock.Clock, clock),
         Context.add(MachineClock, clock),
+        Context.add(ProcessTimers, {
+          millis: () => this.now,
+          after: (millis, run) => void this.after(instance, millis, run)
+        }),
         Context.add(UuidSource, makeUuidSource(() => uuidFrom(draws.fraction))),
         Context.add(Random.Random, {
           nextIntUnsafe: () => draws.below(2 ** 31),

@@ -37,6 +37,22 @@ describe("the limit of time", () => {
     assert.strictEqual(onLate.mock.calls.length, 1)
   })
 
+  it("goes by the timers of a simulation and by no time of the machine", () => {
+    const waiting: Array<{ readonly at: number; readonly run: () => void }> = []
+    let now = 0
+    const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 }, {
+      millis: () => now,
+      after: (millis, run) => void waiting.push({ at: now + millis, run })
+    })
+    const onLate = vi.fn()
+    limit.start(onLate, isWhole)
+    vi.advanceTimersByTime(1_000)
+    assert.strictEqual(onLate.mock.calls.length, 0)
+    now = waiting[0]!.at
+    waiting[0]!.run()
+    assert.deepStrictEqual([now, onLate.mock.calls.length], [20, 1])
+  })
+
   it("ends for each route at its own time, whichever others ended before", () => {
     const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 20 })
     const late: Array<number> = []
