@@ -164,7 +164,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           const rows = yield* repo.list(merchantId, environment, filter)
           if (rows.length === 0) return []
           const invoiceIds = rows.map(({ invoiceId }) => invoiceId)
-          const found = new Map(
+          const found = new Map<string, Aggregate>(
             (yield* invoices.getAll(merchantId, invoiceIds)).map((current) => [current.invoice.id, current])
           )
           return rows.flatMap((row) => {

@@ -36,7 +36,8 @@ export const makeShopChanges = Effect.fnUntraced(function*(methods: Methods, rep
 
   /** Keeps the shop's row with every change of its invoice, and tells the shop. */
   const follow = Effect.fnUntraced(function*({ before, decision, now }: HookInput) {
-    const row = yield* repo.find(before.invoice.id)
+    // No shop makes the invoice of an order of the commerce API, so nothing is read for one.
+    const row = before.invoice.orderId === null ? yield* repo.find(before.invoice.id) : null
     if (row === null) return {}
     const after = decision.next
     const events = eventsOf({ before, after, flags: row.flags })

@@ -15,8 +15,8 @@ import {
 } from "btcpay-greenfield-node-client"
 import { Context, Effect, Layer } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
-import { migratedDatabase } from "../support/Database.ts"
-import { answers, answersInTurn, makeReceiver, type ReceivedRequest, type Receiver } from "../support/Receiver.ts"
+import { migratedDatabase } from "../../support/Database.ts"
+import { answers, answersInTurn, makeReceiver, type ReceivedRequest, type Receiver } from "../../support/Receiver.ts"
 import {
   configOf,
   exchange,
@@ -25,8 +25,8 @@ import {
   temporaryDirectory,
   type TestRequest,
   until
-} from "../support/Service.ts"
-import { assertStatus } from "./Shop.ts"
+} from "../../support/Service.ts"
+import { assertStatus } from "../../journeys/Shop.ts"
 
 interface Shop {
   readonly service: Service
