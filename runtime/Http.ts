@@ -135,11 +135,19 @@ export const AnyOrigin = Context.Reference<boolean>("tillwire/runtime/Http/AnyOr
  */
 export const TakesForms = Context.Reference<boolean>("tillwire/runtime/Http/TakesForms", { defaultValue: () => false })
 
-/** A refusal as a person sees it who came by a browser: HTML, and headers beside those that every refusal has. */
-export interface ErrorPage {
-  readonly html: string
-  readonly headers: Readonly<Record<string, string>>
-}
+/**
+ * A refusal as it is shown at an address: HTML for people who came by a browser, or JSON of another shape for programs
+ * that know no other; and headers beside those that every refusal has.
+ */
+export type ErrorPage =
+  & { readonly headers: Readonly<Record<string, string>> }
+  & ({ readonly html: string } | { readonly json: object })
+
+/** The body of a page, and its media type. */
+export const errorPageBody = (page: ErrorPage): { readonly text: string; readonly contentType: string } =>
+  "html" in page
+    ? { text: page.html, contentType: "text/html; charset=utf-8" }
+    : { text: JSON.stringify(page.json), contentType: "application/json" }
 
 /** What is known of a refused request: nothing of it was checked, and its headers may have come in part. */
 export type RefusedRequest = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" | "cookies"> & {
@@ -158,8 +166,8 @@ export interface PageChoice {
 }
 
 /**
- * Pages in place of error bodies, for addresses that people open. A module that serves pages below a path registers how
- * a refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers
+ * Pages in place of error bodies, for addresses that people open, and bodies of other shapes, for programs of another
+ * protocol. A module that serves a path registers how a refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers
  * with the refusal's own status and headers and with the rendered page.
  */
 export class ErrorPages extends Context.Service<ErrorPages, {

@@ -2,7 +2,7 @@
 import { Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
-import { RequestInfo } from "../../runtime/Http.ts"
+import { ErrorPages, RequestInfo } from "../../runtime/Http.ts"
 import { jsonBody } from "../../runtime/http/Body.ts"
 import { queryOf } from "../../runtime/http/Query.ts"
 import { Settings } from "../../runtime/Settings.ts"
@@ -45,6 +45,7 @@ import {
   jsonReply,
   missingPermission,
   nulInUrl,
+  renderRefusal,
   unknownCall
 } from "./handlers/Refusals.ts"
 
@@ -306,6 +307,9 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
   ]
 }
 
+/** A call without any would take the order from its invoice. */
+const noMetadata: FieldError = { path: "metadata", message: "Send an object: it replaces all that the invoice has." }
+
 const markIn = (status: unknown): Mark | null => status === "Invalid" || status === "Settled" ? status : null
 
 const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
@@ -341,9 +345,9 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
   const amend: Call["act"] = Effect.fnUntraced(function*(shop, { i }) {
     const found = yield* invoiceOf(shop, i)
     const { metadata } = yield* body
-    const fault = metadataFault(metadata)
+    const fault = metadata == null ? noMetadata : metadataFault(metadata)
     if (fault !== undefined) return yield* fieldErrors([fault])
-    return yield* replyOf(shop, yield* invoices.replaceMetadata(found, (metadata ?? {}) as Metadata, yield* cause))
+    return yield* replyOf(shop, yield* invoices.replaceMetadata(found, metadata as Metadata, yield* cause))
   })
   const paymentMethods: Call["act"] = (shop, { i }) =>
     Effect.flatMap(invoiceOf(shop, i), (found) => invoices.paymentMethods(found))
@@ -398,8 +402,10 @@ export const shopRoutes = (path: string, callsPerMinute: number) =>
         const answer = yield* context.access(permission, found["s"] ?? null, (shop) => act(shop, found))
         return HttpServerResponse.isHttpServerResponse(answer) ? answer : jsonReply(answer)
       }).pipe(Effect.catchCause(answerFailure))
+    const errorPages = yield* ErrorPages
     for (const plugin of ["woocommerce", "prestashop"] as const) {
       const api = `${path}${prefixes[plugin]}/api/v1` as const
+      yield* errorPages.register(api as `/${string}`, renderRefusal)
       for (const call of callsOf(context, plugin)) {
         yield* router.add(call.method, `${api}${call.path}` as `/${string}`, serve(call))
       }

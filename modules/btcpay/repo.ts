@@ -119,6 +119,32 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       ORDER BY created_at DESC, invoice_id DESC LIMIT ${take}::integer OFFSET ${skip}::integer`.pipe(
       Effect.orDie,
       Effect.map((rows) => rows.map(fromRow))
+    ),
+  /** The longest of these texts that is the order of an invoice; null: none is. */
+  longestOrder: (
+    merchantId: number,
+    environment: Environment,
+    orderIds: ReadonlyArray<string>
+  ): Effect.Effect<string | null> =>
+    sql<{ readonly order_id: string }>`SELECT order_id FROM btcpay_invoices
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND order_id = ANY (${[...orderIds]}::text[])
+      ORDER BY length(order_id) DESC LIMIT 1`.pipe(
+      Effect.orDie,
+      Effect.map(([row]) => row?.order_id ?? null)
+    ),
+  /** An order's invoices by which something came or is on its way, the newest first. */
+  receivedOfOrder: (
+    merchantId: number,
+    environment: Environment,
+    orderId: string,
+    most: number
+  ): Effect.Effect<ReadonlyArray<ShopInvoice>> =>
+    sql<Row>`SELECT * FROM btcpay_invoices
+      WHERE merchant_id = ${merchantId} AND environment = ${environment} AND order_id = ${orderId}
+        AND NOT (status IN ('New', 'Expired') AND additional_status = 'None')
+      ORDER BY created_at DESC, invoice_id DESC LIMIT ${most}::integer`.pipe(
+      Effect.orDie,
+      Effect.map((rows) => rows.map(fromRow))
     )
 }))
 

@@ -54,6 +54,15 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
   readonly find: (id: string) => Effect.Effect<FoundInvoice | null>
   /** Newest first. */
   readonly list: (store: Store, filter: ShopInvoiceFilter) => Effect.Effect<ReadonlyArray<FoundInvoice>>
+  /**
+   * The invoices by which something came of the longest of these texts that is an order: at most `most`, the newest
+   * first.
+   */
+  readonly receivedOfOrder: (
+    store: Store,
+    orderIds: ReadonlyArray<string>,
+    most: number
+  ) => Effect.Effect<ReadonlyArray<FoundInvoice>>
   /** Replaces the whole metadata. */
   readonly replaceMetadata: (
     found: FoundInvoice,
@@ -91,6 +100,18 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
         const row = isUuid(id) ? yield* repo.find(id) : null
         const current = row === null ? null : yield* invoices.find(row.invoiceId)
         return row === null || current === null ? null : { current, row }
+      })
+
+      const withInvoices = Effect.fnUntraced(function*(merchantId: number, rows: ReadonlyArray<ShopInvoice>) {
+        if (rows.length === 0) return []
+        const found = new Map<string, Aggregate>(
+          (yield* invoices.getAll(merchantId, rows.map(({ invoiceId }) => invoiceId)))
+            .map((current) => [current.invoice.id, current])
+        )
+        return rows.flatMap((row) => {
+          const current = found.get(row.invoiceId)
+          return current === undefined ? [] : [{ current, row }]
+        })
       })
 
       const again = Effect.fnUntraced(function*({ current }: FoundInvoice) {
@@ -160,17 +181,13 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
             find(id),
             (found) => found?.row.merchantId === merchantId && found.row.environment === environment ? found : null
           ),
-        list: Effect.fnUntraced(function*({ environment, merchantId }, filter) {
-          const rows = yield* repo.list(merchantId, environment, filter)
-          if (rows.length === 0) return []
-          const invoiceIds = rows.map(({ invoiceId }) => invoiceId)
-          const found = new Map<string, Aggregate>(
-            (yield* invoices.getAll(merchantId, invoiceIds)).map((current) => [current.invoice.id, current])
-          )
-          return rows.flatMap((row) => {
-            const current = found.get(row.invoiceId)
-            return current === undefined ? [] : [{ current, row }]
-          })
+        list: ({ environment, merchantId }, filter) =>
+          Effect.flatMap(repo.list(merchantId, environment, filter), (rows) => withInvoices(merchantId, rows)),
+        receivedOfOrder: Effect.fnUntraced(function*({ environment, merchantId }, orderIds, most) {
+          const orderId = yield* repo.longestOrder(merchantId, environment, orderIds)
+          return orderId === null
+            ? []
+            : yield* withInvoices(merchantId, yield* repo.receivedOfOrder(merchantId, environment, orderId, most))
         }),
         replaceMetadata: Effect.fnUntraced(function*(found, metadata, cause) {
           yield* dieOnReplay(

@@ -18,6 +18,7 @@ import { claimHandlers } from "./handlers/Claims.ts"
 
 export { accentCss } from "./pages/Accent.ts"
 export { heading, mutedText, note } from "./pages/Elements.ts"
+export { renderErrorPage } from "./pages/ErrorPage.ts"
 export { languages } from "./pages/Languages.ts"
 export { document, languageForm, logoOf } from "./pages/Page.ts"
 export { isCrossSite, languageFor, pageHeaders, readLanguageChoice, styleHash } from "./pages/PageRequest.ts"

@@ -6,7 +6,7 @@ import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidInput } from "../../schemas/InvalidInput.ts"
 import { sqlStateOf } from "../store/StoreError.ts"
-import { type ErrorForm, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
+import { type ErrorForm, errorPageBody, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
 
 /** The family a group renders its errors in. */
 export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {
@@ -51,10 +51,11 @@ export const refusalTo = (errorPages: typeof ErrorPages.Service, request: HttpSe
   const response = errorResponse(error, family, requestId)
   const { dependsOnAccept, render } = errorPages.choose(request)
   const page = render?.(error, request)
-  const answer = page === undefined
+  const body = page === undefined ? undefined : errorPageBody(page)
+  const answer = page === undefined || body === undefined
     ? response
     : HttpServerResponse.setHeaders(
-      HttpServerResponse.setBody(response, HttpBody.text(page.html, "text/html; charset=utf-8")),
+      HttpServerResponse.setBody(response, HttpBody.text(body.text, body.contentType)),
       page.headers
     )
   return dependsOnAccept ? HttpServerResponse.setHeader(answer, "vary", "accept") : answer

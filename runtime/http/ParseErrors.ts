@@ -8,7 +8,7 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { publicError } from "../../schemas/Errors.ts"
-import type { ErrorPages, RefusedRequest } from "../Http.ts"
+import { errorPageBody, type ErrorPages, type RefusedRequest } from "../Http.ts"
 import type { RequestLog } from "../telemetry/RequestLog.ts"
 
 /** Statuses of what Node names by other codes than "not HTTP". */
@@ -43,15 +43,15 @@ const answerOf = (
   const page = request === undefined
     ? undefined
     : errorPages.choose(request).render?.(publicError("VALIDATION_ERROR"), request)
-  const html = page?.html ?? ""
+  const { contentType, text } = page === undefined ? { contentType: "", text: "" } : errorPageBody(page)
   const headers = {
     connection: "close",
-    ...(page === undefined ? {} : { ...page.headers, "content-type": "text/html; charset=utf-8" }),
+    ...(page === undefined ? {} : { ...page.headers, "content-type": contentType }),
     "x-request-id": requestId,
-    "content-length": String(Buffer.byteLength(html))
+    "content-length": String(Buffer.byteLength(text))
   }
   const head = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("")
-  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${request?.method === "HEAD" ? "" : html}`
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${request?.method === "HEAD" ? "" : text}`
 }
 
 /** What answers to parse errors need. */

@@ -1,11 +1,13 @@
 /** What browsers open: the link to pay, the script that plugins load, and what the wizard of a plugin shows. */
-import { Effect } from "effect"
+import { type Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { RateLimiter } from "../../../runtime/Http.ts"
+import { ErrorPages, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
+import { publicErrorOf, refusalTo } from "../../../runtime/http/ErrorResponses.ts"
 import { queryOf } from "../../../runtime/http/Query.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { PayorSessions } from "../../auth/plugin.ts"
+import { css, makeResponses, renderErrorPage } from "../../checkout/plugin.ts"
 import { sessionWith } from "../../invoices/plugin.ts"
 import { prefixes } from "../rules.ts"
 import { ShopInvoices } from "../service.ts"
@@ -23,6 +25,19 @@ export const browserRoutes = (path: string) =>
     const sessions = yield* PayorSessions
     const { publicUrl } = yield* Settings
 
+    const errorPages = yield* ErrorPages
+    const drawError = renderErrorPage(makeResponses(publicUrl), { style: { css } })
+    /** What a buyer sees of a refusal. */
+    const showFailure = (cause: Cause.Cause<unknown>) =>
+      Effect.gen(function*() {
+        const { requestId } = yield* RequestInfo
+        const request = yield* HttpServerRequest.HttpServerRequest
+        const error = publicErrorOf(cause)
+        return error === undefined
+          ? yield* answerFailure(cause)
+          : refusalTo(errorPages, request)(error, "wrapped", requestId)
+      })
+
     const counted = <A, E, R>(act: Effect.Effect<A, E, R>) =>
       Effect.gen(function*() {
         yield* rateLimiter.address(yield* HttpServerRequest.HttpServerRequest, "page")
@@ -32,7 +47,7 @@ export const browserRoutes = (path: string) =>
     /** To the payment page, by a session that may view and pay: the link itself has none, so that it may be mailed. */
     const pay = Effect.fnUntraced(function*(id: string) {
       const found = yield* invoices.find(id.toLowerCase())
-      if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
+      if (found === null) return yield* publicError("NOT_FOUND")
       const { invoice } = found.current
       const { url } = sessionWith(publicUrl, invoice.id, sessions.mintViewOnly(invoice.id, invoice.createdAt * 1_000))
       return HttpServerResponse.empty({ status: 303, headers: { location: url, "referrer-policy": "no-referrer" } })
@@ -45,7 +60,10 @@ export const browserRoutes = (path: string) =>
     for (const prefix of Object.values(prefixes)) {
       const base = `${path}${prefix}`
       const add = <E, R>(own: string, act: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-        router.add("GET", `${base}${own}` as `/${string}`, Effect.catchCause(counted(act), answerFailure))
+        router.add("GET", `${base}${own}` as `/${string}`, Effect.catchCause(counted(act), showFailure))
+      for (const own of ["/i", "/invoice", "/invoices"]) {
+        yield* errorPages.register(`${base}${own}` as `/${string}`, drawError)
+      }
       yield* add("/i/:id", Effect.flatMap(paramOf("id"), pay))
       yield* add("/invoice", Effect.flatMap(urlQuery, (query) => pay(query.get("id") ?? "")))
       yield* add("/invoices/:id", Effect.succeed(html(accountPage)))

@@ -68,6 +68,9 @@ const ofPublicError = (error: PublicError): ShopRefusal => {
   }
 }
 
+/** A refusal of the runtime, before a call was looked at, in the bodies of this protocol. */
+export const renderRefusal = (error: PublicError) => ({ json: ofPublicError(error).body, headers: {} })
+
 const internal = refusal(500, "internal-error", "The payment server has failed. Try again; its log has the reason.")
 
 export const jsonReply = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>

@@ -47,10 +47,13 @@ const speeds: Readonly<Record<ConfirmationPolicy, string>> = {
 /** The word of BTCPay Server for a merchant's policy. */
 export const speedOf = (policy: ConfirmationPolicy): string => speeds[policy]
 
+/** The beginning of a text, without half of a character that takes two places. */
+const cutText = (text: string, most: number): string => text.slice(0, most).replace(/[\uD800-\uDBFF]$/u, "")
+
 /** The order of an invoice, as its metadata names it; null: none. */
 export const orderIdOf = (metadata: Metadata): string | null => {
   const text = textOf(metadata["orderId"])
-  return text === null || text === "" ? null : text.slice(0, maximumOrderId)
+  return text === null || text === "" ? null : cutText(text, maximumOrderId)
 }
 
 /** What of a new invoice's checkout is kept to be told again. */
@@ -151,8 +154,15 @@ const numberIn = (value: unknown): number | null => {
 export const filledRedirect = (url: string, invoiceId: string, orderId: string | null): string =>
   url.replaceAll("{InvoiceId}", invoiceId).replaceAll("{OrderId}", encodeURIComponent(orderId ?? ""))
 
-const redirectFault = (redirect: string, environment: Environment): FieldError | undefined => {
-  const url = filledRedirect(redirect, "0", "0")
+/** As long as the id of an invoice. */
+const anyInvoiceId = "00000000-0000-4000-8000-000000000000"
+
+const redirectFault = (
+  redirect: string,
+  environment: Environment,
+  orderId: string | null
+): FieldError | undefined => {
+  const url = filledRedirect(redirect, anyInvoiceId, orderId)
   if (isHttpsPage(url) || (environment === "devnet" && isLocalHttpPage(url))) return undefined
   return {
     path: "checkout.redirectURL",
@@ -174,7 +184,7 @@ const redirectIn = (checkout: Fields): string | null => {
 const describe = (text: string | null, amount: string, { code, rate }: ShopCurrency): string | null => {
   const price = rate === null ? null : `${amount} ${code}`
   const parts = [price, text].filter((part) => part !== null)
-  return parts.length === 0 ? null : parts.join(" · ").slice(0, maximumDescription)
+  return parts.length === 0 ? null : cutText(parts.join(" · "), maximumDescription)
 }
 
 /** Reads a new invoice, or all that is wrong with it. */
@@ -210,11 +220,11 @@ export const readInvoiceRequest = (
     errors.push({ path: "checkout.paymentTolerance", message: "Must be a percentage between 0 and 100." })
   }
   const redirect = redirectIn(checkout)
-  const redirectError = redirect === null ? undefined : redirectFault(redirect, environment)
+  const orderId = orderIdOf(fieldsOf(body["metadata"]) as Metadata)
+  const redirectError = redirect === null ? undefined : redirectFault(redirect, environment, orderId)
   if (redirectError !== undefined) errors.push(redirectError)
   if (errors.length > 0 || "message" in amount || amount.usd === null || isFieldError(currency)) return errors
   const metadata = (body["metadata"] ?? {}) as Metadata
-  const orderId = orderIdOf(metadata)
   const itemDescription = textOf(metadata["itemDesc"])
   const description = itemDescription !== null && itemDescription !== ""
     ? itemDescription
@@ -227,7 +237,7 @@ export const readInvoiceRequest = (
     usd: amount.usd,
     currency,
     metadata,
-    title: currency.rate === null ? null : description?.slice(0, maximumDescription) ?? null,
+    title: currency.rate === null || description === null ? null : cutText(description, maximumDescription),
     description: describe(description, amount.amount, currency),
     email: email !== null && isEmailAddress(email) ? email : null,
     confirmations: speed === null ? null : confirmationsBySpeed.get(speed)!,

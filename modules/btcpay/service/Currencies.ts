@@ -12,6 +12,9 @@ const dollarsOnly = refuse(
     + "exchange rates."
 )
 
+/** Currencies of states, as far as the runtime knows them. Bitcoin and tokens are none. */
+const stateCurrencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"))
+
 const dollars: ShopCurrency = { code: "USD", rate: null }
 
 export class Currencies extends Context.Service<Currencies, {
@@ -24,8 +27,12 @@ export class Currencies extends Context.Service<Currencies, {
       Currencies.of({
         find: Effect.fnUntraced(function*(code) {
           if (code === dollars.code) return dollars
-          const found = /^[A-Z]{3}$/u.test(code) ? yield* (rates.current()?.usdPer(code) ?? Effect.succeed(null)) : null
-          if (found === null) return dollarsOnly
+          const source = rates.current()
+          if (source === undefined || !stateCurrencies.has(code)) return dollarsOnly
+          const found = yield* source.usdPer(code)
+          if (found === null) {
+            return refuse(`This server has no exchange rate of ${code}. Set the shop's currency to USD or another one.`)
+          }
           return (yield* nowSeconds) - found.asOf > maximumRateAgeSeconds
             ? refuse(`The exchange rate of ${code} is out of date. Ask the operator to look after its source.`)
             : { code, rate: found.rate }

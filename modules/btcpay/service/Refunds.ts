@@ -8,7 +8,7 @@ import { usdMillis, usdWire } from "../../../schemas/Money.ts"
 import type { Shop } from "../handlers/Access.ts"
 import type { ShopRefusal } from "../handlers/Refusals.ts"
 import type { FieldError, Fields } from "../rules/Requests.ts"
-import { isRefundable, ordersIn, readRefundRequest, refundPart } from "../rules/Refunds.ts"
+import { isRefundable, ordersIn, readRefundRequest, refundPart, wasPaid } from "../rules/Refunds.ts"
 import { type FoundInvoice, ShopInvoices } from "../service.ts"
 import { makeOwnApi } from "./OwnApi.ts"
 
@@ -20,8 +20,8 @@ export interface ShopRefund {
 
 const refundsPath = "/api/v1/refunds"
 
-/** Invoices of one order that are looked at. */
-const maximumOfOrder = 20
+/** Invoices of one order that are looked at: by more of them no single one was paid. */
+const maximumOfOrder = 100
 
 const noSingleInvoice: FieldError = {
   path: "name",
@@ -39,22 +39,17 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
       const api = yield* makeOwnApi
       const invoices = yield* ShopInvoices
 
-      /** The invoice that a name belongs to: of the longest number that is an order; null: none, or several. */
+      /**
+       * The invoice that a name belongs to, of the longest number that is an order: the only one with money that can go
+       * back, or the only one that had some. Null: there is none, or several.
+       */
       const invoiceOf = Effect.fnUntraced(function*({ caller }: Shop, name: string) {
-        const orderIds = ordersIn(name)
-        const found = yield* invoices.list(caller, {
-          orderIds,
-          statuses: null,
-          from: null,
-          to: null,
-          text: null,
-          take: maximumOfOrder,
-          skip: 0
-        })
-        const orderId = orderIds.find((each) => found.some(({ row }) => row.orderId === each))
-        const [invoice, ...others] = found.filter(({ current, row }) =>
-          row.orderId === orderId && isRefundable(current)
-        )
+        const found = yield* invoices.receivedOfOrder(caller, ordersIn(name), maximumOfOrder + 1)
+        if (found.length > maximumOfOrder) return null
+        const refundable = found.filter(({ current }) => isRefundable(current))
+        const [invoice, ...others] = refundable.length > 0
+          ? refundable
+          : found.filter(({ current }) => wasPaid(current))
         return invoice === undefined || others.length > 0 ? null : invoice
       })
 
@@ -71,8 +66,8 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
         const opened = yield* Effect.result(api.post(shop.caller, refundsPath, {
           invoice_id: current.invoice.id,
           invoice_payment_id: part.paymentId,
-          amount_mode: part.usd === null ? "remaining" : "custom",
-          ...(part.usd === null ? {} : { amount: usdWire(usdMillis(part.usd)) }),
+          amount_mode: "custom",
+          amount: usdWire(usdMillis(part.usd)),
           reason: "requested_by_customer",
           fee_bearer: "merchant",
           destination: "claim"

@@ -41,7 +41,8 @@ const knownQuery = (query: URLSearchParams): string => {
 
 /** Draws refusals for every address below `/pay`, in the language of the browser that asks. */
 export const renderErrorPage =
-  ({ pathOf, plainHeaders }: Responses, assets: Assets) => (error: PublicError, request: RefusedRequest): ErrorPage => {
+  ({ pathOf, plainHeaders }: Responses, assets: Pick<Assets, "style">) =>
+  (error: PublicError, request: RefusedRequest): ErrorPage => {
     const query = queryOf(request.url)
     const problem = problemOf(error)
     const texts = languageFor({

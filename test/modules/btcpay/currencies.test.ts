@@ -47,6 +47,7 @@ describe("the currency of a shop", () => {
     Effect.gen(function*() {
       const source = fixed.layer({ usdPer: { AED: "0.25" } }) as Layer.Layer<never, unknown, any>
       assert.deepStrictEqual(yield* find("AED", source), { code: "AED", rate: { numerator: 25n, denominator: 100n } })
-      assert.include(JSON.stringify(yield* find("EUR", source)), "prices invoices in USD only")
+      assert.include(JSON.stringify(yield* find("EUR", source)), "This server has no exchange rate of EUR.")
+      assert.include(JSON.stringify(yield* find("XBT", source)), "prices invoices in USD only")
     }))
 })

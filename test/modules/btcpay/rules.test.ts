@@ -4,7 +4,8 @@ import { createHmac, createSecretKey } from "node:crypto"
 import { fullKey, keyInHeader, permissionsFor, storeIdOf } from "../../../modules/btcpay/rules.ts"
 import { paidAmountOf, readDecimal, shopAmountDown, tokenRate, usdOf } from "../../../modules/btcpay/rules/Amounts.ts"
 import { methodIds, readMethodId } from "../../../modules/btcpay/rules/Methods.ts"
-import { readInvoiceRequest, readWebhookRequest } from "../../../modules/btcpay/rules/Requests.ts"
+import { ordersIn, readRefundRequest } from "../../../modules/btcpay/rules/Refunds.ts"
+import { orderIdOf, readInvoiceRequest, readWebhookRequest } from "../../../modules/btcpay/rules/Requests.ts"
 import { webhookFormat } from "../../../modules/btcpay/service/Webhooks.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { testWebhookFormat } from "../../conformance/webhookFormats.ts"
@@ -198,10 +199,52 @@ describe("a new invoice", () => {
     assert.property(of("https://shop.example/thanks?i={InvoiceId}", "mainnet"), "usd")
   })
 
+  it("returns to no page that is none once its order is filled in", () => {
+    const of = (redirectURL: string, orderId: string) =>
+      read({ amount: 5, metadata: { orderId }, checkout: { redirectURL } })
+    assert.property(of("https://{OrderId}.example/", "1042"), "usd")
+    assert.isArray(of("https://{OrderId}/", "a b/\"c"))
+    assert.isArray(of(`https://shop.example/${"x".repeat(1_000)}?o={OrderId}`, "ä".repeat(255)), "too long then")
+  })
+
+  it("cuts no character of its order in half", () => {
+    const orderId = `${"a".repeat(254)}😀`
+    const request = read({ amount: 5, metadata: { orderId }, checkout: { redirectURL: "https://s.example/{OrderId}" } })
+    assert.strictEqual(orderIdOf({ orderId }), "a".repeat(254))
+    assert.property(request, "usd")
+  })
+
   it("offers every way to pay where none is named", () => {
     for (const paymentMethods of [null, [], ["USDC-BASE", "ETH-BASE"]]) {
       assert.deepStrictEqual((read({ amount: 5, checkout: { paymentMethods } }) as any).checkout.paymentMethods, [])
     }
+  })
+})
+
+describe("a refund of a shop", () => {
+  const nameError = (name: string) => {
+    const request = readRefundRequest({ name, amount: "1" })
+    return "name" in request ? null : request.map(({ path }) => path)
+  }
+  /** 46 bytes before the number. */
+  const inRussian = "Возврат средств за заказ "
+
+  it("is of the longest end of its name that is an order, before what it is for", () => {
+    assert.deepStrictEqual(ordersIn("Refund of order 1042; damaged"), [
+      "Refund of order 1042",
+      "of order 1042",
+      "order 1042",
+      "1042"
+    ])
+    assert.strictEqual(ordersIn("Refund of order 1042;").at(-1), "1042")
+  })
+
+  it("is refused where the plugin may have cut its name in the number of the order, by bytes or by characters", () => {
+    assert.deepStrictEqual(nameError(`${inRussian}1042`), ["name"])
+    assert.deepStrictEqual(nameError("ä".repeat(46) + "1042"), ["name"])
+    assert.isNull(nameError(`${inRussian}104`))
+    assert.isNull(nameError(`${"a".repeat(43)}1042; d`), "its order is whole")
+    assert.isNull(nameError(`${"a".repeat(45)}1042;`), "its order is whole")
   })
 })
 

@@ -364,10 +364,57 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", currency: "EUR" }))[0].path, "currency")
       assert.strictEqual(assertStatus(422, yield* refund({ amount: "3.50", name: "Refund" }))[0].path, "name")
       const made = assertStatus(200, yield* refund({ amount: "3.50" }))
+      const second = assertStatus(200, yield* refund({ amount: "8.8" }))
+      assert.notStrictEqual(second.id, made.id)
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "0.05" }))[0].path, "amount", "4 cents are left")
+      assertStatus(200, yield* refund({ amount: "0.04" }))
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "0.01" }))[0].path, "amount", "nothing is left")
       assert.deepInclude(made, { currency: "USD", amount: "3.5", archived: false, expiresAt: null })
       assert.isTrue(made.viewLink.startsWith(`${service.url}/claim/${made.id}#t=`), made.viewLink)
       const own = assertStatus(200, yield* native(`/api/v1/refunds/${made.id}`)).data
       assert.deepInclude(own, { invoice_id: invoice.id, amount: 3_500, reason: "requested_by_customer" })
+    }))
+
+  it.effect("is told the amount of the refund that was made, also of two that are asked for at once", () =>
+    Effect.gen(function*() {
+      const { call, native, store } = yield* Town
+      const orderId = randomUUID()
+      yield* pay(yield* order(orderId, { amount: "10" }))
+      const answers = yield* Effect.forEach(
+        ["4", "10", "4", "10"],
+        (amount) =>
+          call(`/api/v1/stores/${store}/pull-payments`, { body: { name: `Refund of order ${orderId}; x`, amount } }),
+        {
+          concurrency: "unbounded"
+        }
+      )
+      const made = answers.filter(({ status }) => status === 200).map(({ json }) => json)
+      assert.isNotEmpty(made)
+      let sum = 0
+      for (const { amount, id } of made) {
+        const own = assertStatus(200, yield* native(`/api/v1/refunds/${id}`)).data
+        assert.strictEqual(own.amount, Number(amount) * 1_000)
+        sum += own.amount
+      }
+      assert.isAtMost(sum, 10_000)
+      for (const { json, status } of answers) if (status !== 200) assert.strictEqual(json[0].path, "amount")
+    }))
+
+  it.effect("refunds the only paid invoice of an order however often its buyer began anew, and none of several", () =>
+    Effect.gen(function*() {
+      const { call, store } = yield* Town
+      const orderId = randomUUID()
+      const refund = (name: string) =>
+        call(`/api/v1/stores/${store}/pull-payments`, { body: { name: `Refund of order ${name}; x`, amount: "1" } })
+      const first = yield* order(orderId)
+      yield* pay(first)
+      yield* Effect.forEach(Array.from({ length: 21 }), () => order(orderId), { concurrency: 4, discard: true })
+      assertStatus(200, yield* refund(orderId))
+      const longer = `${randomUUID()} ${orderId}`
+      yield* pay(yield* order(longer))
+      assertStatus(200, yield* refund(longer))
+      yield* pay(yield* order(orderId))
+      assert.strictEqual(assertStatus(422, yield* refund(orderId))[0].path, "name")
     }))
 
   it.effect("gives out links that show and pay an order, and let nobody say where its refunds go", () =>
@@ -465,6 +512,10 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
         })
       )
       assert.deepStrictEqual(changed.metadata, { orderId: `${orderId}-b`, n: 1 })
+      for (const body of [{}, { metadata: null }]) {
+        const refused = yield* call(`/api/v1/invoices/${invoice.id}`, { method: "PUT", body })
+        assert.strictEqual(assertStatus(422, refused)[0].path, "metadata")
+      }
       const again = assertStatus(200, yield* call(`/api/v1/stores/${store}/invoices?textSearch=${orderId}-b`))
       assert.deepStrictEqual(again.map(({ id }: any) => id), [invoice.id])
     }))
@@ -525,7 +576,15 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       const foreign = yield* native("/api/v1/invoices", { body: { amount_usd: 5 } })
       const id = assertStatus(200, foreign).invoice_id
       assert.strictEqual(assertStatus(404, yield* call(`/api/v1/invoices/${id}`)).code, "invoice-not-found")
-      assert.strictEqual((yield* exchange(service.url, `/btcpay/i/${id}`)).status, 404)
+      for (const link of [`/btcpay/i/${id}`, "/btcpay/for/prestashop/i/none", "/btcpay/invoice?id="]) {
+        const page = yield* exchange(service.url, link, { headers: { "accept-language": "de" } })
+        assert.deepStrictEqual([page.status, page.headers["content-type"]], [404, "text/html; charset=utf-8"], link)
+        assert.include(page.text, "lang=\"de\"")
+      }
+      const large = yield* call(`/api/v1/stores/${store}/invoices`, {
+        body: { amount: 5, metadata: "x".repeat(300_000) }
+      })
+      assert.deepInclude(assertStatus(413, large), { code: "generic-error" })
       const wrong = yield* call(`/api/v1/stores/${store}/invoices`, { body: { amount: 5, currency: "EUR" } })
       assert.match(assertStatus(422, wrong)[0].message, /prices invoices in USD only/)
       const url = yield* call(`/api/v1/stores/${store}/webhooks`, { body: { url: "http://10.0.0.1/" } })
