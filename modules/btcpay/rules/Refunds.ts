@@ -1,6 +1,6 @@
 /** Which money a shop means by a refund that names nothing but a text, and how much of it. Pure. */
 import { isCounted } from "../../../schemas/Payment.ts"
-import type { Aggregate, PaymentState } from "../../invoices/plugin.ts"
+import { type Aggregate, type PaymentState, withOpenRefunds } from "../../invoices/plugin.ts"
 import { readDecimal, shopAmountDown, type ShopCurrency, usdDown } from "./Amounts.ts"
 import type { FieldError, Fields } from "./Requests.ts"
 
@@ -47,13 +47,14 @@ export const readRefundRequest = (body: Fields): RefundRequest | ReadonlyArray<F
 /** usd_millis of a payment that can still go back. */
 const remainingOf = ({ amount, refunded }: PaymentState): bigint => amount > refunded ? amount - refunded : 0n
 
-/** Payments with money that can still go back, the newest first. */
-const refundable = ({ payments }: Aggregate): ReadonlyArray<PaymentState> =>
-  payments.filter((payment) => isCounted(payment.status) && remainingOf(payment) > 0n)
+/** Payments with money that can still go back, less what refunds will take that wait, the newest first. */
+const refundable = ({ invoice, payments }: Aggregate): ReadonlyArray<PaymentState> =>
+  withOpenRefunds(payments, invoice.openRefunds ?? []).filter((payment) =>
+    isCounted(payment.status) && remainingOf(payment) > 0n
+  )
     .toSorted((a, b) => b.ordinal - a.ordinal)
 
-export const isRefundable = (current: Aggregate): boolean =>
-  refundable(current).length > 0 && (current.invoice.openRefunds ?? []).length === 0
+export const isRefundable = (current: Aggregate): boolean => refundable(current).length > 0
 
 /** How much of which payment goes back: one, because a shop prints one link. */
 export interface RefundPart {
