@@ -1,7 +1,7 @@
 /**
  * Says whether shops heard of their invoices as modules/docs/reference/btcpay.md#webhooks promises, by what everybody
- * saw: the client that changed the invoices, the rows of the database, and the receivers. Pure, so that a history can be
- * spoiled by hand and the check be seen to fail.
+ * saw: the client that changed the invoices, the rows of the database, and the receivers. Pure, so that a history can
+ * be spoiled by hand and the check be seen to fail.
  */
 import { createHmac } from "node:crypto"
 

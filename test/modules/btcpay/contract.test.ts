@@ -1,6 +1,6 @@
 /**
  * Goal: every call of a shop answers every kind of key, and every wrong body, as the published tables say, in the types
- * that typed clients read. Method: `shopMatrix.json` holds a row for each call that is served, one status a key; below it
+ * that typed clients read. Method: `shopMatrix.json` holds a row for each call that is served, one status a key. Below
  * are the refusals with their sentences, and what the getters of BTCPay's PHP client 2.9.0 declare.
  */
 import { assert, layer } from "@effect/vitest"

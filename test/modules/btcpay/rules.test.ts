@@ -158,6 +158,38 @@ describe("a new invoice", () => {
     assert.deepStrictEqual((request as any).checkout.paymentMethods, ["USDC-BASE"])
   })
 
+  it("becomes what each field of it says", () => {
+    const rows: ReadonlyArray<readonly [object, object]> = [
+      [{ currency: null }, { currency: dollars, amount: "5" }],
+      [{ amount: "007.500" }, { amount: "7.5", usd: usdMillis(7_500n) }],
+      [{ metadata: null }, { metadata: {}, description: null, email: null }],
+      [{ metadata: { itemDesc: "Tea", orderId: 7 } }, { description: "Tea" }],
+      [{ metadata: { orderId: 7 } }, { description: "Order 7" }],
+      [{ metadata: { itemDesc: "x".repeat(300) } }, { description: "x".repeat(255) }],
+      [{ metadata: { buyerEmail: "nobody" } }, { email: null }],
+      [{ checkout: { speedPolicy: "HighSpeed" } }, { confirmations: "fast" }],
+      [{ checkout: { speedPolicy: "MediumSpeed" } }, { confirmations: "standard" }],
+      [{ checkout: { speedPolicy: "LowMediumSpeed" } }, { confirmations: "standard" }],
+      [{ checkout: { speedPolicy: "LowSpeed" } }, { confirmations: "final" }],
+      [{ checkout: { speedPolicy: null } }, { confirmations: null }],
+      [{ checkout: { expirationMinutes: "90" } }, { expiresInMillis: 5_400_000 }],
+      [{ checkout: { expirationMinutes: 43_200 } }, { expiresInMillis: 2_592_000_000 }],
+      [{ checkout: { paymentTolerance: 1.25 } }, { toleranceBasisPoints: 125 }],
+      [{ checkout: { paymentTolerance: 100 } }, { toleranceBasisPoints: 10_000 }],
+      [{ monitoringMinutes: -1, receipt: 7, additionalSearchTerms: {} }, { amount: "5" }]
+    ]
+    for (const [fields, expected] of rows) {
+      assert.deepInclude(read({ amount: 5, ...fields }), expected, JSON.stringify(fields))
+    }
+    const echoed = read({ amount: 5, checkout: { redirectAutomatically: true, defaultLanguage: "tlh" } }) as any
+    assert.deepInclude(echoed.checkout, { redirectAutomatically: true, defaultLanguage: "tlh" })
+  })
+
+  it("offers what it names, once, however often that is named", () => {
+    const { checkout } = read({ amount: 5, checkout: { paymentMethods: ["USDC_BASE", "usdc-base"] } }) as any
+    assert.deepStrictEqual(checkout.paymentMethods, ["USDC-BASE"])
+  })
+
   it("of another currency names its own price before what it is for, because the payment page counts dollars", () => {
     const body = { amount: "10", currency: "EUR", metadata: { orderId: "7" } }
     assert.deepInclude(read(body, { currency: euros }), {

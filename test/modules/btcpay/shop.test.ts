@@ -373,6 +373,12 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       assert.isTrue(made.viewLink.startsWith(`${service.url}/claim/${made.id}#t=`), made.viewLink)
       const own = assertStatus(200, yield* native(`/api/v1/refunds/${made.id}`)).data
       assert.deepInclude(own, { invoice_id: invoice.id, amount: 3_500, reason: "requested_by_customer" })
+      // What waits for its buyer counts as given back.
+      const more = assertStatus(200, yield* refund({ amount: "2" }))
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "6.85" }))[0].path, "amount")
+      const rest = assertStatus(200, yield* refund({ amount: "6.84" }))
+      assert.strictEqual(new Set([made.id, more.id, rest.id]).size, 3)
+      assert.strictEqual(assertStatus(422, yield* refund({ amount: "0.01" }))[0].path, "name")
     }))
 
   it.effect("is told the amount of the refund that was made, also of two that are asked for at once", () =>

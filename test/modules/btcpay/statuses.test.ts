@@ -13,7 +13,11 @@ import {
   stateOf
 } from "../../../modules/btcpay/rules/Statuses.ts"
 import { acceptanceOf, markableAs } from "../../../modules/btcpay/rules/Marks.ts"
+import { paymentJson, webhookData } from "../../../modules/btcpay/rules/Wire.ts"
+import { usdMillis } from "../../../schemas/Money.ts"
 import { arrival, now, unpaid } from "../../fixtures/guides.ts"
+import { seededRandom } from "../../support/Crash.ts"
+import { testSeed } from "../../support/Seed.ts"
 
 const seen = { networks: [], handling: "done" } as const
 const due = now + 1_001
@@ -59,6 +63,13 @@ const pay = (told: Told, index: number, amount: bigint, at = now + 10) =>
 const stateIn = ({ current, flags }: Told) => Object.values(stateOf(current, flags)).join(", ")
 const types = ({ events }: Told) => events.map(({ type }) => type)
 
+const refund = (index: number, amount: bigint): Command => ({
+  _tag: "Refund",
+  paymentId: idOf(index),
+  amount: usdMillis(amount),
+  isWhole: true
+})
+
 const expired = commit(begin, [tick], due)
 const part = pay(begin, 1, 20_000n)
 const partExpired = commit(part, [tick], graceOver)
@@ -73,6 +84,8 @@ const late = commit(
 describe("the status that a shop is told of an invoice", () => {
   const rows: ReadonlyArray<readonly [string, Told, string]> = [
     ["canceled", commit(begin, [cancel]), "Invalid, Marked"],
+    ["a part that was given back", commit(part, [refund(1, 20_000n)]), "Invalid, Marked"],
+    ["paid, and given back later", commit(paid, [refund(1, 50_000n)]), "Settled, None"],
     [
       "paid because the merchant accepted a part",
       commit(partExpired, [acceptFirst(partExpired)], graceOver),
@@ -124,6 +137,21 @@ describe("the webhooks of a change", () => {
       "InvoiceProcessing",
       "InvoiceSettled"
     ]],
+    ["money is seen after the end", commit(expired, [observe(1, 50_000n, due + 5)], due + 5), [
+      "InvoiceReceivedPayment"
+    ]],
+    [
+      "an operator must look after its payment",
+      commit(commit(begin, [observe(1, 50_000n)]), [{
+        _tag: "RequireManualRetry",
+        paymentId: idOf(1)
+      }]),
+      []
+    ],
+    ["its money is booked", commit(paid, [{ _tag: "Book", paymentId: idOf(1), balanceTransactionId: "txn_1" }]), []],
+    ["a part of it is given back", commit(paid, [{ ...refund(1, 10_000n), isWhole: false } as Command]), []],
+    ["all of it is given back", commit(paid, [refund(1, 50_000n)]), []],
+    ["a part payment is given back", commit(part, [refund(1, 20_000n)]), ["InvoiceInvalid"]],
     ["its payment leaves the chain", commit(paid, [revert(1)]), ["InvoiceInvalid"]],
     ["it is canceled", commit(begin, [cancel]), ["InvoiceInvalid"]],
     ["a payment under way is dropped", commit(commit(begin, [observe(1, 50_000n)]), [revert(1)]), []],
@@ -145,6 +173,90 @@ describe("the webhooks of a change", () => {
     assert.deepInclude(commit(begin, [cancel]).events.at(-1), { manuallyMarked: true })
     assert.deepInclude(commit(paid, [revert(1)]).events.at(-1), { manuallyMarked: false })
     assert.deepInclude(commit(expired, [observe(1, 50_000n, due + 5)], due + 5).events[0], { afterExpiration: true })
+  })
+})
+
+describe("the body of a webhook", () => {
+  const common = ["type", "timestamp", "storeId", "invoiceId", "metadata"]
+  const ofPayment = ["afterExpiration", "paymentMethodId", "paymentMethod", "payment"]
+  const payment = paid.current.payments[0]!
+  const rows: ReadonlyArray<readonly [ShopEvent, ReadonlyArray<string>]> = [
+    [{ type: "InvoiceCreated" }, []],
+    [{ type: "InvoiceReceivedPayment", afterExpiration: false, payment }, ofPayment],
+    [{ type: "InvoiceProcessing", overPaid: false }, ["overPaid"]],
+    [{ type: "InvoicePaymentSettled", afterExpiration: true, payment }, ofPayment],
+    [{ type: "InvoiceSettled", manuallyMarked: false, overPaid: false }, ["manuallyMarked", "overPaid"]],
+    [{ type: "InvoicePaidAfterExpiration" }, []],
+    [{ type: "InvoiceExpired", partiallyPaid: false }, ["partiallyPaid"]],
+    [{ type: "InvoiceInvalid", manuallyMarked: false }, ["manuallyMarked"]]
+  ]
+  for (const [event, own] of rows) {
+    it(`has ${own.join(", ") || "nothing"} beside what all have where it is ${event.type}`, () => {
+      const method = { methodId: "USDC-BASE", destination: "0xabc" }
+      const body = JSON.parse(webhookData(event, paid.current, "123-devnet", 7, method))
+      assert.deepStrictEqual(Object.keys(body), [...common, ...own])
+    })
+  }
+
+  it("calls a payment what clients know, by its hash and its place", () => {
+    const rows = [
+      ["pending", "Processing"],
+      ["manual_retry", "Processing"],
+      ["underpaid", "Settled"],
+      ["confirmed", "Settled"],
+      ["reverted", "Invalid"]
+    ] as const
+    for (const [status, told] of rows) {
+      assert.strictEqual(paymentJson({ ...payment, status }, "0xabc").status, told, status)
+    }
+    assert.strictEqual(paymentJson({ ...payment, txHash: "0x9f", ordinal: 2 }, "").id, "0x9f-1")
+    assert.notInclude(paymentJson({ ...payment, txHash: null }, "").id, "-")
+  })
+})
+
+describe("any history of an invoice", () => {
+  const act = (random: () => number, at: number): Command => {
+    const index = 1 + Math.floor(random() * 3)
+    const acts: ReadonlyArray<Command> = [
+      observe(index, [20_000n, 50_000n, 60_000n][Math.floor(random() * 3)]!, at),
+      confirm(index),
+      revert(index),
+      tick,
+      cancel,
+      refund(index, 50_000n),
+      { _tag: "RequireManualRetry", paymentId: idOf(index) }
+    ]
+    return acts[Math.floor(random() * acts.length)]!
+  }
+
+  it("tells of each status once, in commits that publish something, and never settles without a payment", () => {
+    const random = seededRandom(testSeed)
+    for (let history = 0; history < 400; history++) {
+      let told = begin
+      let at = now
+      const heard: Array<string> = []
+      for (let step = 0; step < 12; step++) {
+        at += [5, 60, 1_001, 90_000][Math.floor(random() * 4)]!
+        const commands = [act(random, at), act(random, at)].slice(0, 1 + Math.floor(random() * 2))
+        if (decide(told.current, commands, at) === "not_cancelable") continue
+        const from = stateIn(told)
+        told = commit(told, commands, at)
+        const to = stateIn(told)
+        const own = types(told)
+        heard.push(...own)
+        const line = `${from} -> ${to} by ${JSON.stringify(commands.map(({ _tag }) => _tag))}: ${own.join()}`
+        assert.strictEqual(
+          new Set(own.filter((type) => !type.includes("Payment"))).size,
+          own.filter((type) => !type.includes("Payment")).length,
+          line
+        )
+        const isNow = (status: string) => to.startsWith(status) && !from.startsWith(status)
+        assert.strictEqual(own.includes("InvoiceSettled"), isNow("Settled"), line)
+        assert.strictEqual(own.includes("InvoicePaidAfterExpiration"), isNow("Expired, PaidLate"), line)
+        if (isNow("Processing")) assert.include(own, "InvoiceProcessing", line)
+        if (own.includes("InvoiceSettled")) assert.include(heard, "InvoiceReceivedPayment", line)
+      }
+    }
   })
 })
 
