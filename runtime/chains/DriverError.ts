@@ -29,7 +29,7 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   reason: Schema.String,
   /**
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
-   * act. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
+   * act, except where few were stored and nothing was credited from them. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
    * endpoint may say so by mistake for a while.
    */
   condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
