@@ -26,9 +26,14 @@ const patienceMillis = 600_000
 /** How often the operator looks. */
 const operatorMillis = 20_000
 
-/** What is not at its end yet: payments that are not final, due rows, deliveries. */
+/**
+ * What is not at its end yet: blocks up to the height $1 that were not read, payments that are not final, due rows,
+ * deliveries.
+ */
 const unfinished = `
-  select (select count(*) from transfers where status = 'seen' or handled <> status)
+  select (select count(*) from chain_repairs where status in ('waiting', 'running'))
+    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1) then 0 else 1 end
+    + (select count(*) from transfers where status = 'seen' or handled <> status)
     + (select count(*) from invoice_payments where status in ('pending', 'manual_retry'))
     + (select count(*) from webhook_deliveries where due_at is not null)
     + (select count(*) from invoices where due_at is not null and due_at <= extract(epoch from now())) as n`
@@ -81,11 +86,13 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
     trade({ world, cluster, places: instances, surroundings, invoices: world.plan.seed === 0 ? 0 : 5, key }, shop)
   )
   await world.complete(Effect.andThen(cluster.recover, Effect.sync(() => heal(surroundings))))
-  const isFinished = Effect.orDie(
-    Effect.map(
-      sql.unsafe<{ n: bigint }>(unfinished).pipe(Effect.retry({ times: 100 })),
+  /** Of the newest block with a payment. */
+  const lastHeight = () => Math.max(0, ...chain.transfers().map(({ block }) => block.height))
+  const isFinished = Effect.suspend(() =>
+    Effect.orDie(Effect.map(
+      sql.unsafe<{ n: bigint }>(unfinished, [lastHeight()]).pipe(Effect.retry({ times: 100 })),
       ([row]) => Number(row!.n) === 0
-    )
+    ))
   )
   const isFinal = () =>
     chain.waitingHashes().length === 0 && chain.transfers().every(({ block }) => block.height <= chain.finalHeight)
