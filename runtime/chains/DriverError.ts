@@ -29,7 +29,7 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   reason: Schema.String,
   /**
    * `no_common_block`: none of the points it was given is on the chain: trying again is no help, and an operator must
-   * act. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
+   * act, except where few were stored and nothing was credited from them. `block_pruned`: the block asked for was there, and every endpoint says that it does not have it any more. An
    * endpoint may say so by mistake for a while.
    */
   condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
@@ -39,4 +39,19 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   override get message() {
     return `${this.network}: ${this.reason}`
   }
+}
+
+/** None of the points that are stored, newest first, is on the chain any more. */
+export const noStoredBlock = (network: string, stored: ReadonlyArray<{ readonly height: bigint }>): DriverError => {
+  const [newest, oldest] = [stored[0]?.height, stored.at(-1)?.height]
+  const blocks = stored.length === 1
+    ? `the one block that is stored, ${newest}, is not`
+    : `none of the ${stored.length} blocks that are stored, ${oldest} to ${newest}, is`
+  return new DriverError({
+    network,
+    reason: `${blocks} on the chain any more. Following goes on by itself where they are few, none was final and ` +
+      "nothing was credited from them. Where the condition becomes `no_common_block` it does not: make sure that the " +
+      "nodes are right, then call chains.reanchor on the rpc port",
+    condition: "no_common_block"
+  })
 }

@@ -5,7 +5,7 @@
  *   waiting --lease--> following from the stored cursor --block--> one point more; stored with the block's transfers
  *   following --rollback--> fewer points, a new generation: what was read beside the follower before it is not written
  *   following --none of its points is on the chain--> `no_common_block` --reanchor--> one new point, nothing counts as
- *   seen until the blocks between were read
+ *   seen until the blocks between were read; a fresh network goes to its new point without an operator
  *   following --failure or lost lease--> waiting: the cursor that another instance stores is looked at
  *
  * Where a block changes entries the points move when the cursor is stored: a commit that fails leaves them as they are.

@@ -1,10 +1,11 @@
 /**
- * Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks. A
- * chain that is read by blocks goes on below what was followed, and reads from there. One that is asked for accounts
+ * Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks; by
+ * itself where that can take nothing back that was credited. A chain that is read by blocks goes on below what was
+ * followed, and reads from there. One that is asked for accounts
  * goes on at its newest point, and a repair asks again for what came until then.
  */
 import { Effect, Result, Stream } from "effect"
-import { type AccountHistory, type ChainPoint, DriverError } from "../Chains.ts"
+import { type AccountHistory, type BlockReading, type ChainPoint, DriverError } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
 import { finalHeight } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
@@ -14,11 +15,16 @@ import { undoBalances } from "./Reorganisations.ts"
 import {
   anchorHeight,
   beginReanchor,
+  hasGap,
+  inheritReanchor,
   isOpen,
   lowestUncertainHeight,
   maxHeight,
+  mayReanchorAlone,
   minHeight,
-  type Repair
+  newRepair,
+  type Repair,
+  uncertainBlocks
 } from "./Repairs.ts"
 import { findLowestHeight } from "./Restores.ts"
 import { repairWrite } from "./ChainsRepo.ts"
@@ -54,6 +60,8 @@ const readHead = Effect.fnUntraced(function*({ driver, network, watch }: Followe
   }
 })
 
+type Head = Effect.Success<ReturnType<typeof readHead>>
+
 /** Only a chain that is read by blocks can have left those that were followed. */
 const readBlock = ({ driver: { history, network }, watch }: FollowerContext, height: bigint, head: ChainPoint) =>
   history._tag === "BlockHistory"
@@ -71,7 +79,8 @@ const findLowestUncertain = Effect.fnUntraced(function*(
   follower: FollowerContext,
   head: ChainPoint,
   oldest: bigint,
-  finalBefore: bigint
+  finalBefore: bigint,
+  uncertainBelow: bigint
 ) {
   const { environment, network, repo } = follower
   let lowestOrphaned: bigint | null = null
@@ -81,14 +90,14 @@ const findLowestUncertain = Effect.fnUntraced(function*(
       const isThere = height <= head.height
       const hash = isThere ? yield* hashBelow(follower, height, head) : undefined
       // Nor is anything below it there any more: what can be read is found out block by block.
-      if (hash === "pruned") return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, null)
+      if (hash === "pruned") return lowestUncertainHeight(uncertainBelow, oldest, finalBefore, lowestOrphaned, null)
       if (entries[0]!.blockHash === hash) {
-        return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, height)
+        return lowestUncertainHeight(uncertainBelow, oldest, finalBefore, lowestOrphaned, height)
       }
       lowestOrphaned = height
       below = height
     }
-    if (page.length < pageSize) return lowestUncertainHeight(environment, oldest, finalBefore, lowestOrphaned, null)
+    if (page.length < pageSize) return lowestUncertainHeight(uncertainBelow, oldest, finalBefore, lowestOrphaned, null)
   }
 })
 
@@ -121,33 +130,104 @@ const readAnchor = Effect.fnUntraced(function*(
   return `no endpoint has block ${height} any more: name a later final block as \`height\`, at most ${final}`
 })
 
-/** Goes on from a block that the operator chose, or the newest final one below everything that was followed. */
-const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, repair: Repair) {
+/** The newest final block of the chain that ends in a head. */
+const finalHeightBelow = ({ environment, network }: FollowerContext, { finalized, point }: Head) =>
+  finalHeight(network, environment, { head: point.height, finalized })
+
+/**
+ * Goes on from `anchor`. Blocks before it are read again from the lowest one that may be another now, which lies at
+ * most `uncertainBelow` blocks below all that was followed and known.
+ */
+const goOn = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  repair: Repair,
+  head: Head,
+  { point, time }: BlockReading,
+  uncertainBelow: bigint
+) {
   const { environment, network } = follower
-  const head = yield* readHead(follower)
-  const final = finalHeight(network, environment, { head: head.point.height, finalized: head.finalized })
   const state = stateOf(follower)
   const oldest = state.ring[state.ring.length - 1]!.height
-  const chosen = anchorHeight(repair.to, final, oldest)
-  if (typeof chosen === "string") return yield* failReanchor(follower, fence, repair, chosen)
-  const anchor = yield* readAnchor(follower, chosen, head.point, final)
-  if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
   const finalBefore = maxHeight(finalHeightOf(state), repair.finalBefore)
-  const lowestUncertain = minHeight(yield* findLowestUncertain(follower, head.point, oldest, finalBefore), repair.next)
-  const lowest = minHeight(chosen, lowestUncertain)
+  const uncertain = yield* findLowestUncertain(follower, head.point, oldest, finalBefore, uncertainBelow)
+  const lowestUncertain = minHeight(uncertain, repair.next)
+  const lowest = minHeight(point.height, lowestUncertain)
   yield* undoBalances(follower, fence, lowest > 0n ? lowest - 1n : 0n)
   yield* apply(
     follower,
     fence,
     {
       _tag: "Reanchored",
-      anchor: { ...anchor.point, time: anchor.time },
+      anchor: { ...point, time },
       finalized: head.finalized,
       monotonicMillis: follower.machineMillis()
     },
-    [repairWrite(beginReanchor(repair, chosen, lowestUncertain, finalBefore))]
+    [repairWrite(beginReanchor(repair, point.height, lowestUncertain, finalBefore))]
   )
-  yield* Effect.logWarning("following goes on from another block", { network, environment, from: chosen, oldest })
+  yield* Effect.logWarning("following goes on from another block", { network, environment, from: point.height, oldest })
+})
+
+/** Goes on from a block that the operator chose, or the newest final one below everything that was followed. */
+const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence, repair: Repair) {
+  const head = yield* readHead(follower)
+  const final = finalHeightBelow(follower, head)
+  const state = stateOf(follower)
+  const oldest = state.ring[state.ring.length - 1]!.height
+  const chosen = anchorHeight(repair.to, final, oldest)
+  if (typeof chosen === "string") return yield* failReanchor(follower, fence, repair, chosen)
+  const anchor = yield* readAnchor(follower, chosen, head.point, final)
+  if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
+  yield* goOn(follower, fence, repair, head, anchor, uncertainBlocks[follower.environment])
+})
+
+/** Fails where the endpoints do not agree that a block is on the chain: one of them may be wrong. */
+const requireAgreement = Effect.fnUntraced(function*({ driver, network, watch }: FollowerContext, point: ChainPoint) {
+  if (driver.corroborate === null) return
+  const found = yield* driver.corroborate(point, watch, false, [])
+  if (found._tag === "Agreed" || found._tag === "Alone" && found.hasAllAnswers) return
+  const reason = `the endpoints do not agree on block ${point.height}, from which following would go on`
+  return yield* new DriverError({ network, reason })
+})
+
+/**
+ * Goes on without an operator, from the newest final block below everything that was followed; answers whether it did.
+ * All after that block is read again, and nothing before it was ever followed. A chain that has become shorter than
+ * what was followed is left to the operator: its nodes may be being synchronised anew.
+ */
+const reanchorAlone = Effect.fnUntraced(function*(
+  follower: FollowerContext,
+  fence: Fence,
+  repairs: ReadonlyArray<Repair>
+) {
+  const { environment, network, repo } = follower
+  const state = stateOf(follower)
+  const oldestFollowed = state.ring.at(-1)?.height
+  if (oldestFollowed === undefined) return false
+  const finalBefore = finalHeightOf(state)
+  const lost = {
+    storedBlocks: state.ring.length,
+    oldestFollowed,
+    finalBefore,
+    hasConfirmed: yield* repo.hasConfirmedAbove(network, environment, finalBefore),
+    hasGap: repairs.some(hasGap)
+  }
+  if (!mayReanchorAlone(lost)) return false
+  const head = yield* readHead(follower)
+  if (head.point.height < oldestFollowed) return false
+  const chosen = anchorHeight(null, finalHeightBelow(follower, head), oldestFollowed)
+  if (typeof chosen === "string") return false
+  const anchor = yield* readBlock(follower, chosen, head.point)
+  yield* requireAgreement(follower, anchor.point)
+  const last = repairs.find(({ kind }) => kind === "reanchor")
+  const wanted = { kind: "reanchor", from: null, to: null, ...inheritReanchor(last) } as const
+  // It is stored once it has begun, so that one that cannot begin is tried again or left to the operator.
+  const repair = {
+    ...newRepair({ network, environment }, wanted, last, nowSeconds(follower)),
+    version: last?.version ?? 0
+  }
+  yield* goOn(follower, fence, repair, head, anchor, 0n)
+  return true
 })
 
 /**
@@ -186,14 +266,24 @@ const reanchorAccounts = Effect.fnUntraced(function*(
   yield* Effect.logWarning("following goes on from another block", { network, environment, from: lowest, at: point })
 })
 
-/** Nothing that was followed is on the chain: says so, and waits for the chain or the operator. */
+/**
+ * Nothing that was followed is on the chain: goes on from another block where it may, else says so and waits for the
+ * chain or the operator.
+ */
 export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
-  yield* apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
-  const repair = (yield* follower.repo.repairs(follower.network, follower.environment)).find((repair) =>
-    repair.kind === "reanchor" && isOpen(repair) && repair.from === null
-  )
-  if (repair === undefined) return
   const { history } = follower.driver
+  const repairs = yield* follower.repo.repairs(follower.network, follower.environment)
+  const repair = repairs.find((repair) => repair.kind === "reanchor" && isOpen(repair) && repair.from === null)
+  const stop = apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
+  if (repair === undefined && history._tag === "BlockHistory") {
+    const isOn = yield* reanchorAlone(follower, fence, repairs).pipe(
+      // It is tried again after the next look at the chain; until then nothing is read.
+      Effect.catchCause((cause) => Effect.andThen(stop, Effect.failCause(cause)))
+    )
+    if (isOn) return
+  }
+  yield* stop
+  if (repair === undefined) return
   yield* history._tag === "AccountHistory"
     ? reanchorAccounts(follower, fence, repair, history)
     : reanchor(follower, fence, repair)

@@ -5,6 +5,7 @@
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
+import { ringSize } from "./Confirmations.ts"
 
 /** Blocks one rescan may read: two days of Base, two weeks of Ethereum. */
 export const maximumRescanBlocks = 100_000n
@@ -193,6 +194,27 @@ export const advanceRepair = (repair: Repair, last: bigint, credited: number): R
   return repair.kind !== "reanchor" && isRead(next) ? completeRepair(next) : { ...next, status: "running" }
 }
 
+/** What is known of a chain of which no stored block is on it any more. */
+export interface LostChain {
+  /** How many blocks are stored, and the lowest of them. */
+  readonly storedBlocks: number
+  readonly oldestFollowed: bigint
+  /** The height up to which blocks were final. */
+  readonly finalBefore: bigint
+  /** A transfer above that height was confirmed. */
+  readonly hasConfirmed: boolean
+  /** A reanchor before has blocks left to read. */
+  readonly hasGap: boolean
+}
+
+/**
+ * Whether following goes on by itself: fewer blocks are stored than are kept, as on a network that was added a short
+ * time ago; none of them was final; and nothing was credited that could be taken back. Whatever else has become of such
+ * a chain, an operator decides.
+ */
+export const mayReanchorAlone = (lost: LostChain): boolean =>
+  lost.storedBlocks < ringSize && lost.finalBefore < lost.oldestFollowed && !lost.hasConfirmed && !lost.hasGap
+
 /**
  * Where to go on: at the block asked for, else at the newest that is final, but below everything that was followed, so
  * that every block since then is read again. A sentence for people where that cannot be.
@@ -216,18 +238,18 @@ export const uncertainBlocks: Readonly<Record<Environment, bigint>> = { mainnet:
 
 /**
  * The lowest block that may not be what it was: one above `canonical`, the newest entry that is where it was (null:
- * there is none), but at most {@link uncertainBlocks} below all that was followed, what was not final before, and the
+ * there is none), but at most `uncertainBelow` blocks below all that was followed, what was not final before, and the
  * lowest entry that is orphaned.
  */
 export const lowestUncertainHeight = (
-  environment: Environment,
+  uncertainBelow: bigint,
   oldestFollowed: bigint,
   finalBefore: bigint,
   lowestOrphaned: bigint | null,
   canonical: bigint | null
 ): bigint => {
   const certain = minHeight(minHeight(oldestFollowed, finalBefore + 1n), lowestOrphaned)
-  const lowest = minHeight(certain, oldestFollowed - uncertainBlocks[environment])
+  const lowest = minHeight(certain, oldestFollowed - uncertainBelow)
   // A chain younger than its final depth has nothing final yet: its lowest block is 0.
   return maxHeight(maxHeight(0n, lowest), canonical === null ? null : canonical + 1n)
 }

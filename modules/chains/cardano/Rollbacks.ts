@@ -2,7 +2,7 @@
 import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import { Effect } from "effect"
 import { type BranchVotes, countVotes, decideBranch } from "../../../runtime/nodes/Branches.ts"
-import { type ChainEvent, type ChainPoint, DriverError } from "../../../runtime/Chains.ts"
+import { type ChainEvent, type ChainPoint, type DriverError, noStoredBlock } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 import { type Api, readHeader } from "./Api.ts"
 import { dispatch, type FollowContext, hasOthers, nowMillisOf, stateOf } from "./FollowContext.ts"
@@ -61,9 +61,5 @@ export const findRollback = Effect.fnUntraced(function*(
     yield* Effect.logInfo("another branch is followed", { network: api.network, from: first, votes, undoneBlocks })
   }
   if (common !== null) return dispatch(context, (state) => onRollback(state, common))
-  return yield* new DriverError({
-    network: api.network,
-    reason: `none of the last ${ringSize} blocks is on the chain any more: call chains.reanchor on the rpc port`,
-    condition: "no_common_block"
-  })
+  return yield* noStoredBlock(api.network, ring)
 })

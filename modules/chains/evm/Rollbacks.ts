@@ -1,7 +1,7 @@
 /** Where an endpoint's branch leaves the one that was followed, and whether the others go with it. */
 import { ringSize } from "../../../runtime/chains/Confirmations.ts"
 import { Effect } from "effect"
-import { type ChainPoint, DriverError } from "../../../runtime/Chains.ts"
+import { type ChainPoint, DriverError, noStoredBlock } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"
 import { type BlockHeader, readHeader } from "./Blocks.ts"
 import { type BranchVotes, countVotes, decideBranch } from "../../../runtime/nodes/Branches.ts"
@@ -120,9 +120,5 @@ export const findRollback = Effect.fnUntraced(function*(
   }
   const genesis = environment === "devnet" && head.height < resetLimit ? yield* readHeader(endpoint, 0n) : null
   if (genesis !== null) return rollBack(context, { height: -1n, hash: genesis.parentHash })
-  return yield* new DriverError({
-    network,
-    reason: `none of the last ${ringSize} blocks is on the chain any more: call chains.reanchor on the rpc port`,
-    condition: "no_common_block"
-  })
+  return yield* noStoredBlock(network, ring)
 })

@@ -7,6 +7,7 @@ import {
   type ChainEvent,
   type ChainPoint,
   DriverError,
+  noStoredBlock,
   type WatchSet
 } from "../../../runtime/Chains.ts"
 import { ringSize } from "../../../runtime/chains/Confirmations.ts"
@@ -21,13 +22,6 @@ interface Position {
 }
 
 type Look = readonly [events: ReadonlyArray<ChainEvent>, next: Position]
-
-const strandedError = (network: Network) =>
-  new DriverError({
-    network,
-    reason: "none of the blocks that were followed is on the chain any more",
-    condition: "no_common_block"
-  })
 
 const idleLook = (position: Position, { changed }: ChainView): Effect.Effect<Look> =>
   position.isIdle
@@ -45,7 +39,7 @@ const look = Effect.fnUntraced(function*(
   const view = yield* chain.adopt(ring[0] ?? null)
   const { state } = view
   const base = ring.find((point) => isOnChain(state, point))
-  if (ring.length > 0 && base === undefined) return yield* strandedError(network)
+  if (ring.length > 0 && base === undefined) return yield* noStoredBlock(network, ring)
   if (base !== undefined && base !== ring[0]) {
     return [[{ _tag: "Rollback", to: base }], { ...position, ring: ring.filter(({ height }) => height <= base.height) }]
   }

@@ -201,6 +201,13 @@ export const makeTransferQueries = (sql: SqlClient.SqlClient) => {
       entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
         AND height < ${height} AND status <> 'reverted' AND confirmations > 0 AND kind = 'direct'
         ORDER BY height DESC LIMIT ${limit}`),
+    /** Whether a transfer above `height` is confirmed. */
+    hasConfirmedAbove: (network: Network, environment: Environment, height: bigint) =>
+      Effect.map(
+        entries(sql`SELECT * FROM transfers WHERE network = ${network} AND environment = ${environment}
+          AND height > ${height} AND status = 'confirmed' LIMIT 1`),
+        ({ length }) => length > 0
+      ),
     /** Reported entries of networks nobody follows here, once it is known how deep they must be. */
     reportedEntries: (followedIds: ReadonlyArray<string>, limit: number) =>
       entries(sql`SELECT * FROM transfers WHERE status = 'seen' AND confirmations = 0 AND required_blocks IS NOT NULL

@@ -218,6 +218,74 @@ const strand = Effect.fnUntraced(function*({ endpoint, node, other }: Effect.Suc
   yield* becomes("no_common_block")
 })
 
+describe("a network that was added a moment ago", () => {
+  /** Both nodes have blocks of their own above those they share; what is followed are a few of the first one's. */
+  const followed = Effect.fnUntraced(
+    function*({ endpoint, node, other }: Effect.Success<typeof parting>, depth: number) {
+      yield* firstHead
+      const [paid, unpaid] = [yield* addressOf(1), yield* addressOf(2)]
+      yield* node.token("transfer", [paid, 100n])
+      yield* node.mine(depth - 1)
+      yield* reaches(yield* heightOf(node))
+      // The blocks of the other node: one payment is in none of them, and another only there.
+      yield* other.mine(2)
+      yield* other.token("transfer", [unpaid, 400n])
+      yield* other.mine(20)
+      return () => endpoint.lead(other.url)
+    }
+  )
+
+  it.live(
+    "goes on by itself where its first blocks have left the chain, and finds every payment since",
+    () =>
+      Effect.gen(function*() {
+        const town = yield* parting
+        // The first block that is followed is of the first node alone.
+        yield* town.node.mine(1)
+        yield* inProcess(
+          town.database,
+          town.endpoint,
+          Effect.gen(function*() {
+            const change = yield* followed(town, 2)
+            change()
+            yield* journalIs("100 reverted", "400 confirmed")
+            assert.strictEqual((yield* status).condition, "ok")
+            const [repair] = yield* (yield* Chains).repairs(mainnet)
+            assert.strictEqual((yield* ended).status, "done")
+            assert.strictEqual(repair!.kind, "reanchor")
+          })
+        )
+      }).pipe(Effect.scoped),
+    limitMillis
+  )
+
+  it.live(
+    "waits for the operator where a payment in them was credited, and says which blocks are gone",
+    () =>
+      Effect.gen(function*() {
+        const town = yield* parting
+        yield* town.node.mine(1)
+        const first = yield* heightOf(town.node)
+        yield* inProcess(
+          town.database,
+          town.endpoint,
+          Effect.gen(function*() {
+            const change = yield* followed(town, 3)
+            yield* journalIs("100 confirmed")
+            change()
+            yield* becomes("no_common_block")
+            assert.deepStrictEqual(yield* (yield* Chains).repairs(mainnet), [])
+            assert.isAtLeast(Number((yield* status).head), Number(first))
+            yield* (yield* Chains).reanchor("base", mainnet, null)
+            yield* becomes("ok")
+            yield* journalIs("100 reverted", "400 confirmed")
+          })
+        )
+      }).pipe(Effect.scoped),
+    limitMillis
+  )
+})
+
 describe("a reanchor on a real node", () => {
   it.live(
     "is possible where the heads of both endpoints lie below everything that was followed",

@@ -18,8 +18,10 @@ import {
   hasGap,
   heightsIn,
   inheritReanchor,
+  type LostChain,
   lowestUncertainHeight,
   maximumRescanBlocks,
+  mayReanchorAlone,
   nextHeights,
   nextRepair,
   type Repair,
@@ -259,20 +261,20 @@ describe("repairs", () => {
   })
 
   it("check all above the newest entry that is where it was, and a day of Base below what was followed at most", () => {
-    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, null, null), 0n)
-    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 300n, null, 400n), 401n)
-    assert.strictEqual(lowestUncertainHeight("mainnet", 500n, 550n, 200n, 100n), 101n)
+    assert.strictEqual(lowestUncertainHeight(uncertainBlocks.mainnet, 500n, 550n, null, null), 0n)
+    assert.strictEqual(lowestUncertainHeight(uncertainBlocks.mainnet, 500n, 300n, null, 400n), 401n)
+    assert.strictEqual(lowestUncertainHeight(uncertainBlocks.mainnet, 500n, 550n, 200n, 100n), 101n)
     assert.strictEqual(
-      lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, null),
+      lowestUncertainHeight(uncertainBlocks.mainnet, 100_000n, 99_000n, null, null),
       100_000n - uncertainBlocks.mainnet
     )
     assert.strictEqual(
-      lowestUncertainHeight("mainnet", 100_000n, 99_000n, null, 10n),
+      lowestUncertainHeight(uncertainBlocks.mainnet, 100_000n, 99_000n, null, 10n),
       100_000n - uncertainBlocks.mainnet
     )
-    assert.strictEqual(lowestUncertainHeight("mainnet", 100_000n, 99_000n, 200n, 10n), 200n)
+    assert.strictEqual(lowestUncertainHeight(uncertainBlocks.mainnet, 100_000n, 99_000n, 200n, 10n), 200n)
     // A chain younger than its final depth has no final block.
-    assert.strictEqual(lowestUncertainHeight("mainnet", 100n, -700n, null, null), 0n)
+    assert.strictEqual(lowestUncertainHeight(uncertainBlocks.mainnet, 100n, -700n, null, null), 0n)
   })
 
   it("have a reanchor go first, and hand on what one left unread whose chain was lost as well", () => {
@@ -284,6 +286,22 @@ describe("repairs", () => {
     assert.deepStrictEqual(inheritReanchor({ ...reanchor, status: "done" }), { next: null, finalBefore: null })
     assert.isTrue(hasGap(reanchor))
     assert.isFalse(hasGap(repair))
+  })
+
+  it("go on without an operator only where few blocks are stored, none was final and nothing was credited", () => {
+    const lost: LostChain = {
+      storedBlocks: 5,
+      oldestFollowed: 40n,
+      finalBefore: 30n,
+      hasConfirmed: false,
+      hasGap: false
+    }
+    assert.isTrue(mayReanchorAlone(lost))
+    assert.isTrue(mayReanchorAlone({ ...lost, storedBlocks: ringSize - 1, finalBefore: 39n }))
+    assert.isFalse(mayReanchorAlone({ ...lost, storedBlocks: ringSize }))
+    assert.isFalse(mayReanchorAlone({ ...lost, finalBefore: 40n }))
+    assert.isFalse(mayReanchorAlone({ ...lost, hasConfirmed: true }))
+    assert.isFalse(mayReanchorAlone({ ...lost, hasGap: true }))
   })
 
   it("go on from a final block only, by default one below everything that was followed", () => {

@@ -8,10 +8,11 @@ import { Context, Effect, Layer } from "effect"
 import type { HttpRouter } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { Cluster } from "../Cluster.ts"
+import { Chains } from "../../../runtime/Chains.ts"
 import type { PlantedBug } from "../PlantedBug.ts"
 import type { Scenario, Violation } from "../Simulation.ts"
 import { blockSeconds } from "../service/Chain.ts"
-import { surround } from "../service/Deployment.ts"
+import { environment, network, surround } from "../service/Deployment.ts"
 import { judge, promises, tables } from "../service/Judge.ts"
 import { Caller, type Shop } from "../service/Caller.ts"
 import { merchantRows, trade } from "../service/Shop.ts"
@@ -22,12 +23,36 @@ import { epochMillis } from "../World.ts"
 /** Until everything has come to its end when nothing goes wrong any more. */
 const patienceMillis = 600_000
 
-/** What is not at its end yet: payments that are not final, due rows, deliveries. */
+/** How often the operator looks. */
+const operatorMillis = 20_000
+
+/**
+ * What is not at its end yet: blocks up to the height $1 that were not read, payments that are not final, due rows,
+ * deliveries.
+ */
 const unfinished = `
-  select (select count(*) from transfers where status = 'seen' or handled <> status)
+  select (select count(*) from chain_repairs where status in ('waiting', 'running'))
+    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1) then 0 else 1 end
+    + (select count(*) from transfers where status = 'seen' or handled <> status)
     + (select count(*) from invoice_payments where status in ('pending', 'manual_retry'))
     + (select count(*) from webhook_deliveries where due_at is not null)
     + (select count(*) from invoices where due_at is not null and due_at <= extract(epoch from now())) as n`
+
+/** The operator has a network go on that waits for that: where credited payments have left the chain. */
+const operate = (cluster: Cluster<HttpRouter.HttpRouter>) => {
+  const look = Effect.gen(function*() {
+    const chains = yield* Chains
+    for (const { condition } of chains.status(environment)) {
+      if (condition === "no_common_block") yield* chains.reanchor(network, environment, null)
+    }
+  }) as Effect.Effect<void, unknown>
+  return Effect.forever(
+    Effect.andThen(
+      Effect.sleep(operatorMillis),
+      Effect.ignoreCause(Effect.timeoutOption(cluster.call(0, look), operatorMillis))
+    )
+  )
+}
 
 const runOf = (instances: number): Scenario["run"] => async (world, database) => {
   const surroundings = await surround(world, database)
@@ -56,15 +81,18 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
   ))
   world.fork(world.outside, mining)
   const cluster = new Cluster<HttpRouter.HttpRouter>(world, instances, surroundings.layer)
+  world.fork(world.outside, operate(cluster))
   await world.complete(
     trade({ world, cluster, places: instances, surroundings, invoices: world.plan.seed === 0 ? 0 : 5, key }, shop)
   )
   await world.complete(Effect.andThen(cluster.recover, Effect.sync(() => heal(surroundings))))
-  const isFinished = Effect.orDie(
-    Effect.map(
-      sql.unsafe<{ n: bigint }>(unfinished).pipe(Effect.retry({ times: 100 })),
+  /** Of the newest block with a payment. */
+  const lastHeight = () => Math.max(0, ...chain.transfers().map(({ block }) => block.height))
+  const isFinished = Effect.suspend(() =>
+    Effect.orDie(Effect.map(
+      sql.unsafe<{ n: bigint }>(unfinished, [lastHeight()]).pipe(Effect.retry({ times: 100 })),
       ([row]) => Number(row!.n) === 0
-    )
+    ))
   )
   const isFinal = () =>
     chain.waitingHashes().length === 0 && chain.transfers().every(({ block }) => block.height <= chain.finalHeight)

@@ -49,9 +49,6 @@ export class ModelChain {
   private readonly seed: number
   /** The most blocks that were ever on top of a transaction's, its own counted; absent: it was in no block. */
   readonly depths = new Map<string, number>()
-  /** The block that following began at, as far as nodes can tell: the last that was read without those before it. */
-  private firstRead: number | null = null
-  private lastRead = -2
   private names = 0
   private waiting: Array<ModelTransaction> = []
 
@@ -79,12 +76,6 @@ export class ModelChain {
     const transaction = { hash: this.newHash(), transfers, isFailed }
     this.waiting.push(transaction)
     return transaction
-  }
-
-  /** A node was asked for a whole block. */
-  noteRead(height: number): void {
-    if (height > this.lastRead + 1) this.firstRead = height
-    this.lastRead = Math.max(this.lastRead, height)
   }
 
   /** Hashes of what the next block takes. */
@@ -125,12 +116,10 @@ export class ModelChain {
 
   /**
    * Another branch takes the place of the newest blocks. Each of their transactions is in the same block again, in a
-   * later one, or nowhere any more. The block that following began at stays: one that leaves the chain before there are
-   * others to go back to needs an operator (`no_common_block`).
+   * later one, or nowhere any more. All that was followed may be among them.
    */
   reorganise(depth: number, draws: Draws): void {
-    const followed = this.firstRead === null ? 0 : this.head.height - this.firstRead
-    const length = Math.min(depth, this.head.height - this.finalHeight, followed)
+    const length = Math.min(depth, this.head.height - this.finalHeight)
     const gone = this.blocks.splice(this.blocks.length - length, length)
     for (const { time, transactions } of gone) {
       const kept: Array<ModelTransaction> = []

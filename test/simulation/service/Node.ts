@@ -204,7 +204,6 @@ export class ModelNode {
       }
       case "eth_getBlockReceipts": {
         const block = this.blockAt(first)
-        if (block !== undefined) this.chain.noteRead(block.height)
         return block === undefined ? null : this.receipts(block)
       }
       case "eth_getTransactionReceipt": {
