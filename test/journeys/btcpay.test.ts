@@ -15,6 +15,7 @@ import {
 } from "btcpay-greenfield-node-client"
 import { Context, Effect, Layer } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
+import { storeIdOf } from "../../modules/btcpay/rules.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import { answers, answersInTurn, makeReceiver, type ReceivedRequest, type Receiver } from "../support/Receiver.ts"
 import {
@@ -75,7 +76,7 @@ class Town extends Context.Service<Town, Shop>()("test/BtcpayTown") {
       OpenAPI.BASE = `${service.url}/btcpay`
       OpenAPI.TOKEN = key
       // The client sends its token as `token …`, as it does to BTCPay Server.
-      return Town.of({ service, receiver, key, merchantKey, store: `${merchantId}-devnet`, call, native })
+      return Town.of({ service, receiver, key, merchantKey, store: storeIdOf(merchantId, "devnet"), call, native })
     })
   )
 }
