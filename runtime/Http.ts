@@ -167,8 +167,8 @@ export interface PageChoice {
 
 /**
  * Pages in place of error bodies, for addresses that people open, and bodies of other shapes, for programs of another
- * protocol. A module that serves a path registers how a refusal looks there; whatever refuses a request of such an address, the module or the runtime before it, answers
- * with the refusal's own status and headers and with the rendered page.
+ * protocol. A module that serves a path registers how a refusal looks there; whatever refuses a request of such an
+ * address, the module or the runtime before it, answers with the refusal's own status and headers and with the page.
  */
 export class ErrorPages extends Context.Service<ErrorPages, {
   /** `render` is asked for `path`, which is as routes name it, and for everything below it. */

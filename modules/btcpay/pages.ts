@@ -1,12 +1,21 @@
 /** The plain pages of shops, and the script by which a plugin of a shop opens the payment page. Pure. */
+import { createHash } from "node:crypto"
+
+const style = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}"
+  + "main{max-inline-size:36rem;margin:2rem auto;padding-inline:1.25rem;overflow-wrap:anywhere}"
+  + "h1{font-size:1.5rem;line-height:1.25}li{margin-block:.75rem}"
+
+const styleHash = createHash("sha256").update(style).digest("base64")
+
 export const plainPageHeaders: Readonly<Record<string, string>> = {
-  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
+  "content-security-policy":
+    `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
   "referrer-policy": "no-referrer"
 }
 
 const page = (title: string, content: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">`
-  + `<title>${title}</title></head><body><main><h1>${title}</h1>${content}</main></body></html>`
+  + `<title>${title}</title><style>${style}</style></head><body><main><h1>${title}</h1>${content}</main></body></html>`
 
 /** Links of a shop's administration lead here: the invoice itself is for who signs in. */
 export const accountPage = page(
@@ -18,11 +27,13 @@ export const accountPage = page(
 export const authorizePage = page(
   "Connect your shop",
   "<p>Enter the connection by hand; it takes two minutes.</p><ol>"
-    + "<li>Sign in to your Tillwire dashboard and make an API key: scope <b>merchant</b>, use <b>btcpay</b>.</li>"
+    + "<li>Sign in to your Tillwire dashboard, open <b>API keys</b> and make a key for <b>A shop built for BTCPay Server "
+    + "only</b>. The page that shows the key shows the Store ID too.</li>"
     + "<li>In WooCommerce choose <b>Show all connection settings</b>; in PrestaShop open the settings of the module.</li>"
     + "<li>Enter the server URL as it stands in this page's address, up to <b>/api-keys</b>, and the key. If the form takes "
     + "letters and digits only, leave the two underscores of the key out.</li>"
-    + "<li>As Store ID enter the number of your merchant and the environment, such as <b>123-mainnet</b>.</li></ol>"
+    + "<li>As Store ID enter what stood beside the key: the number of your merchant and the environment, such as "
+    + "<b>123-mainnet</b>.</li></ol>"
     + "<p>The guide is at /docs/guides/btcpay.</p>"
 )
 

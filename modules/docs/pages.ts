@@ -111,7 +111,7 @@ export const guideDescriptions: Readonly<Record<GuideName, string>> = {
 }
 
 /** Pictures of the guides; `modules/docs/assets/<name>.webp` holds each. `test/browser/pictures.test.ts` takes them. */
-export const pictureNames = ["overview", "todo", "payment"] as const
+export const pictureNames = ["overview", "todo", "payment", "shopconnect", "shopkey", "shopprice"] as const
 
 /** The pages of the reference in reading order; `modules/docs/reference/<name>.md` holds each. */
 export const ruleNames = [

@@ -567,6 +567,34 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       }
     }), 60_000)
 
+  it.effect(
+    "makes a key that is for a shop alone, and tells the shop's number beside it",
+    () =>
+      Effect.gen(function*() {
+        const { home, service } = yield* TheShop
+        const owner = yield* signIn()
+        const fields = {
+          action: "create",
+          name: "Web shop",
+          scope: "merchant",
+          permission_read: "on",
+          permission_write: "on"
+        }
+        const storeId = /\/(\d+)\/devnet$/.exec(home)![1]!
+        const made = yield* send(owner, "/keys", { ...fields, use: "btcpay", form_key: randomUUID() })
+        assert.include(made.text, `The Store ID is ${storeId}-devnet.`)
+        const key = /mk_dev_[0-9A-Za-z]{38}/.exec(made.text)![0]
+        const refused = yield* service.call("/api/v1/invoices", { headers: { "x-api-key": key } })
+        assert.strictEqual(refused.status, 403)
+        assert.include(refused.text, "CREDENTIAL_NOT_ALLOWED")
+        const plain = yield* send(owner, "/keys", { ...fields, use: "any", form_key: randomUUID() })
+        assert.notInclude(plain.text, "Store ID")
+        const other = /mk_dev_[0-9A-Za-z]{38}/.exec(plain.text)![0]
+        assertStatus(200, yield* service.call("/api/v1/invoices", { headers: { "x-api-key": other } }))
+      }),
+    60_000
+  )
+
   it.effect("leaves what a viewer tries undone, and says who may", () =>
     Effect.gen(function*() {
       const { printedLink, service } = yield* TheShop

@@ -6,6 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
+import { storeIdOf } from "../../modules/btcpay/rules.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import {
   configOf,
@@ -39,7 +40,7 @@ class Shop extends Context.Service<Shop, {
         service,
         order: (fields) =>
           Effect.map(
-            exchange(service.url, `/btcpay/api/v1/stores/${merchantId}-devnet/invoices`, {
+            exchange(service.url, `/btcpay/api/v1/stores/${storeIdOf(merchantId, "devnet")}/invoices`, {
               headers: { authorization: `token ${key}` },
               body: { amount: "22.50", currency: "EUR", metadata: { orderId: "1042" }, ...fields }
             }),

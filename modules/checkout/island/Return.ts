@@ -39,12 +39,12 @@ export const leadBack = (state: HTMLElement, announce: Announce): () => void => 
     const link = box?.previousElementSibling as HTMLAnchorElement | null | undefined
     if (!box || !link || isStopped) return
     box.hidden = false
-    box.querySelector("button")!.onclick = () => {
+    box.querySelector("button")!.addEventListener("click", () => {
       isStopped = true
       timer.stop()
       box.hidden = true
       state.querySelector("h1")?.focus()
-    }
+    })
     if (left === undefined) {
       left = Number(box.dataset.return)
       announce(box.dataset.say)

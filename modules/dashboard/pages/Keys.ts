@@ -1,7 +1,7 @@
 /** API keys: made, changed for another, revoked. */
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
-import { KeyScope } from "../../../schemas/Auth.ts"
+import { KeyScope, SoleUse } from "../../../schemas/Auth.ts"
 import { KeyPermission } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
 import {
@@ -35,13 +35,16 @@ interface KeyRow {
 
 const pageSize = 25
 
-const keySecret = (visit: Visit, key: string): OneTimeScreen => {
+/** The number by which a shop names its account. */
+const storeIdOf = ({ environment, membership }: Visit): string => `${membership.merchantId}-${environment}`
+
+const keySecret = (visit: Visit, key: string, use: SoleUse | null = null): OneTimeScreen => {
   const { keys: words, sections } = visit.texts
   return {
     screen: secretScreen(visit, {
       title: words.made,
       trail: { text: sections.keys, path: "keys" },
-      text: words.secretText,
+      text: use === null ? words.secretText : words.shopSecretText(storeIdOf(visit)),
       secret: key,
       back: "keys"
     })
@@ -99,6 +102,13 @@ export const keys: Page = {
                 value: sentValue(visit, "scope", "merchant"),
                 options: KeyScope.literals.map((value) => ({ value, label: words.scopes[value] }))
               })
+            }${
+              select({
+                name: "use",
+                label: words.use,
+                value: sentValue(visit, "use", "any"),
+                options: (["any", ...SoleUse.literals] as const).map((value) => ({ value, label: words.uses[value] }))
+              })
             }<fieldset><legend>${words.permissions}</legend>${
               KeyPermission.literals.map((value) =>
                 html`<label class="pick"><input type="checkbox" name="permission_${value}" checked><b>${value}</b><span class="soft">${
@@ -113,12 +123,14 @@ export const keys: Page = {
   }),
   actions: {
     create: Effect.fnUntraced(function*(visit, sent) {
+      const use = SoleUse.literals.find((value) => value === sent.get("use")) ?? null
       const made = yield* visit.api.send<{ readonly key: string }>("POST", "/api/v1/api-keys", {
         name: sent.get("name") ?? "",
         scope: sent.get("scope") ?? "",
+        ...use === null ? {} : { use },
         permissions: KeyPermission.literals.filter((value) => sent.has(`permission_${value}`))
       }, sent.get("form_key"))
-      return keySecret(visit, made.key)
+      return keySecret(visit, made.key, use)
     }),
     roll: Effect.fnUntraced(function*(visit, sent) {
       const id = encodeURIComponent(sent.get("key") ?? "")

@@ -31,7 +31,7 @@ import {
   type TokenQuery
 } from "../rules.ts"
 import { Payments } from "../service.ts"
-import { InvoiceTerms } from "./InvoiceTerms.ts"
+import { InvoiceTerms, type PayorTerms } from "./InvoiceTerms.ts"
 import { makeNetworkFees } from "./NetworkFees.ts"
 import type { Route } from "./Routes.ts"
 
@@ -81,6 +81,15 @@ const checkSession = Effect.fnUntraced(function*(aggregate: Aggregate | undefine
   const end = sessionEnd(aggregate.invoice)
   return end !== null && now >= end ? yield* publicError("SESSION_EXPIRED") : aggregate
 })
+
+/** Fails for a token that the shop of the invoice does not offer. Who has begun to pay may finish with it. */
+const checkOffer = ({ offeredTokens }: PayorTerms, aggregate: Aggregate, tokenId: number) =>
+  offeredTokens?.has(tokenId) === false && lockedRoute(aggregate) === null
+    ? publicError("TOKEN_NOT_ACCEPTED", {
+      message: "The shop does not offer this token for this invoice: choose one that available-tokens lists",
+      param: "token_id"
+    })
+    : Effect.void
 
 /** Makes sockets for payors to follow their invoice with. */
 const makeTickets = Effect.gen(function*() {
@@ -270,13 +279,7 @@ export class PayorApi extends Context.Service<PayorApi, {
         withNetworkFees,
         estimates,
         address: Effect.fnUntraced(function*(aggregate, network, tokenId) {
-          const { offeredTokens } = yield* terms.of(aggregate.invoice)
-          if (offeredTokens?.has(tokenId) === false && lockedRoute(aggregate) === null) {
-            return yield* publicError("TOKEN_NOT_ACCEPTED", {
-              message: "The shop does not offer this token for this invoice: choose one that available-tokens lists",
-              param: "token_id"
-            })
-          }
+          yield* checkOffer(yield* terms.of(aggregate.invoice), aggregate, tokenId)
           const route = yield* Effect.mapError(payments.route(aggregate, network, tokenId), errorForPayors)
           return yield* withSocket(aggregate, route)
         }),

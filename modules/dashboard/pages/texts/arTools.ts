@@ -72,6 +72,9 @@ export const toolTexts: ToolTexts = {
     roll: "استبدال",
     revoke: "إبطال",
     scope: "النطاق",
+    use: "لأجل",
+    uses: { any: "كل شيء", btcpay: "متجر مصمم لخادم BTCPay Server فقط" },
+    shopSecretText: (store) => `أدخلوا المفتاح في متجركم. يُعرض هذه المرة فقط. معرّف المتجر Store ID هو ${store}.`,
     scopes: { merchant: "الحساب كله", commerce: "سجلات التجارة فقط" },
     permissionTexts: {
       read: "قراءة كل شيء",

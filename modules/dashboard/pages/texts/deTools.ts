@@ -66,6 +66,10 @@ export const toolTexts: ToolTexts = {
     roll: "Ersetzen",
     revoke: "Widerrufen",
     scope: "Geltungsbereich",
+    use: "Für",
+    uses: { any: "Alles", btcpay: "Nur einen Shop, der für BTCPay Server gebaut ist" },
+    shopSecretText: (store) =>
+      `Tragen Sie den Schlüssel in Ihrem Shop ein. Er wird nur dieses eine Mal gezeigt. Die Store ID ist ${store}.`,
     scopes: { merchant: "Das ganze Konto", commerce: "Nur Handelsdaten" },
     permissionTexts: {
       read: "Alles lesen",

@@ -60,6 +60,9 @@ export const toolTexts = {
     roll: "Replace",
     revoke: "Revoke",
     scope: "Scope",
+    use: "For",
+    uses: { any: "Anything", btcpay: "A shop built for BTCPay Server only" },
+    shopSecretText: (store: string) => `Enter the key in your shop. It is shown this once. The Store ID is ${store}.`,
     scopes: { merchant: "The whole account", commerce: "Commerce records only" },
     permissionTexts: {
       read: "Read everything",

@@ -65,6 +65,9 @@ export const toolTexts: ToolTexts = {
     roll: "Reemplazar",
     revoke: "Revocar",
     scope: "Alcance",
+    use: "Para",
+    uses: { any: "Todo", btcpay: "Solo una tienda hecha para BTCPay Server" },
+    shopSecretText: (store) => `Introduzca la clave en su tienda. Se muestra solo esta vez. El Store ID es ${store}.`,
     scopes: { merchant: "Toda la cuenta", commerce: "Solo datos de comercio" },
     permissionTexts: {
       read: "Leer todo",

@@ -65,6 +65,10 @@ export const toolTexts: ToolTexts = {
     roll: "Remplacer",
     revoke: "Révoquer",
     scope: "Portée",
+    use: "Pour",
+    uses: { any: "Tout", btcpay: "Seulement une boutique conçue pour BTCPay Server" },
+    shopSecretText: (store) =>
+      `Saisissez la clé dans votre boutique. Elle n’est affichée que cette fois. Le Store ID est ${store}.`,
     scopes: { merchant: "Tout le compte", commerce: "Données de commerce seulement" },
     permissionTexts: {
       read: "Tout lire",

@@ -65,6 +65,10 @@ export const toolTexts: ToolTexts = {
     roll: "置き換える",
     revoke: "失効させる",
     scope: "範囲",
+    use: "用途",
+    uses: { any: "すべて", btcpay: "BTCPay Server 用に作られたショップのみ" },
+    shopSecretText: (store) =>
+      `このキーをショップに入力してください。表示されるのは今回だけです。Store ID は ${store} です。`,
     scopes: { merchant: "アカウント全体", commerce: "商取引の記録のみ" },
     permissionTexts: {
       read: "すべての読み取り",

@@ -65,6 +65,9 @@ export const toolTexts: ToolTexts = {
     roll: "Substituir",
     revoke: "Revogar",
     scope: "Escopo",
+    use: "Para",
+    uses: { any: "Tudo", btcpay: "Somente uma loja feita para o BTCPay Server" },
+    shopSecretText: (store) => `Informe a chave na sua loja. Ela é mostrada só desta vez. O Store ID é ${store}.`,
     scopes: { merchant: "A conta inteira", commerce: "Somente dados de comércio" },
     permissionTexts: {
       read: "Ler tudo",

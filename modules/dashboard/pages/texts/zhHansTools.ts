@@ -64,6 +64,9 @@ export const toolTexts: ToolTexts = {
     roll: "替换",
     revoke: "吊销",
     scope: "范围",
+    use: "用途",
+    uses: { any: "任何用途", btcpay: "仅用于为 BTCPay Server 制作的商店" },
+    shopSecretText: (store) => `请在您的商店中输入此密钥。它只显示这一次。Store ID 是 ${store}。`,
     scopes: { merchant: "整个账户", commerce: "仅商务记录" },
     permissionTexts: {
       read: "读取全部内容",
