@@ -143,12 +143,6 @@ export type ErrorPage =
   & { readonly headers: Readonly<Record<string, string>> }
   & ({ readonly html: string } | { readonly json: object })
 
-/** The body of a page, and its media type. */
-export const errorPageBody = (page: ErrorPage): { readonly text: string; readonly contentType: string } =>
-  "html" in page
-    ? { text: page.html, contentType: "text/html; charset=utf-8" }
-    : { text: JSON.stringify(page.json), contentType: "application/json" }
-
 /** What is known of a refused request: nothing of it was checked, and its headers may have come in part. */
 export type RefusedRequest = Pick<HttpServerRequest.HttpServerRequest, "method" | "url" | "cookies"> & {
   readonly headers: Readonly<Record<string, string | undefined>>

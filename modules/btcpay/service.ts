@@ -3,32 +3,23 @@ import { Context, Effect, Layer } from "effect"
 import { type CommitCause, dieOnReplay } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
 import { type PublicError, publicError } from "../../schemas/Errors.ts"
-import type { Principal } from "../../schemas/Auth.ts"
 import type { Metadata } from "../../schemas/Invoice.ts"
-import { isUuid } from "../../schemas/Ids.ts"
-import type { Environment } from "../../schemas/Network.ts"
 import { type Aggregate, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import type { ShopRefusal } from "./handlers/Refusals.ts"
-import { makeRepo, type ShopInvoice, type ShopInvoiceFilter, shopInvoiceWrite } from "./repo.ts"
+import { makeRepo, type ShopInvoice, shopInvoiceWrite } from "./repo.ts"
 import { btcpay } from "./rules.ts"
 import { markableAs, mayMark } from "./rules/Marks.ts"
 import { filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
 import { noFlags, stateOf } from "./rules/Statuses.ts"
 import type { paymentMethodJson } from "./rules/Wire.ts"
 import { makeAcceptance } from "./service/Acceptance.ts"
+import { type FoundInvoice, type FoundInvoices, makeFoundInvoices, type Store } from "./service/FoundInvoices.ts"
 import { makeMethods, type Methods } from "./service/Methods.ts"
 import { makePaymentRoutes } from "./service/PaymentRoutes.ts"
 import { makeShopChanges } from "./service/ShopChanges.ts"
 import { registerTerms } from "./service/Terms.ts"
 
-/** An invoice of a shop with what the shop asked of it. */
-export interface FoundInvoice {
-  readonly current: Aggregate
-  readonly row: ShopInvoice
-}
-
-/** Whose invoices. */
-export type Store = Pick<Principal, "credential" | "environment" | "merchantId">
+export type { FoundInvoice, Store }
 
 /** How a language tag is spelt that an invoice may keep. */
 const locale = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/
@@ -48,21 +39,10 @@ export type Mark = keyof typeof markRefusals
 export class ShopInvoices extends Context.Service<ShopInvoices, {
   readonly methods: Methods
   readonly create: (store: Store, request: ShopRequest, cause: CommitCause) => Effect.Effect<FoundInvoice, PublicError>
-  /** Null: no invoice of this store that a shop made. */
-  readonly get: (merchantId: number, environment: Environment, id: string) => Effect.Effect<FoundInvoice | null>
-  /** By id alone, for links that shops give out. */
-  readonly find: (id: string) => Effect.Effect<FoundInvoice | null>
-  /** Newest first. */
-  readonly list: (store: Store, filter: ShopInvoiceFilter) => Effect.Effect<ReadonlyArray<FoundInvoice>>
-  /**
-   * The invoices by which something came of the longest of these texts that is an order: at most `most`, the newest
-   * first.
-   */
-  readonly receivedOfOrder: (
-    store: Store,
-    orderIds: ReadonlyArray<string>,
-    most: number
-  ) => Effect.Effect<ReadonlyArray<FoundInvoice>>
+  readonly get: FoundInvoices["get"]
+  readonly find: FoundInvoices["find"]
+  readonly list: FoundInvoices["list"]
+  readonly receivedOfOrder: FoundInvoices["receivedOfOrder"]
   /** Replaces the whole metadata. */
   readonly replaceMetadata: (
     found: FoundInvoice,
@@ -96,26 +76,10 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
       yield* hooks.register({ name: btcpay, isLast: true, run: follow })
       yield* registerTerms(methods, repo)
 
-      const find = Effect.fnUntraced(function*(id: string) {
-        const row = isUuid(id) ? yield* repo.find(id) : null
-        const current = row === null ? null : yield* invoices.find(row.invoiceId)
-        return row === null || current === null ? null : { current, row }
-      })
-
-      const withInvoices = Effect.fnUntraced(function*(merchantId: number, rows: ReadonlyArray<ShopInvoice>) {
-        if (rows.length === 0) return []
-        const found = new Map<string, Aggregate>(
-          (yield* invoices.getAll(merchantId, rows.map(({ invoiceId }) => invoiceId)))
-            .map((current) => [current.invoice.id, current])
-        )
-        return rows.flatMap((row) => {
-          const current = found.get(row.invoiceId)
-          return current === undefined ? [] : [{ current, row }]
-        })
-      })
+      const foundInvoices = yield* makeFoundInvoices(repo)
 
       const again = Effect.fnUntraced(function*({ current }: FoundInvoice) {
-        return (yield* find(current.invoice.id)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
+        return (yield* foundInvoices.find(current.invoice.id)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
       })
 
       const create = Effect.fnUntraced(function*(
@@ -172,23 +136,10 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
       })
 
       return ShopInvoices.of({
+        ...foundInvoices,
         methods,
         maySettle: mayAccept,
         create,
-        find,
-        get: (merchantId, environment, id) =>
-          Effect.map(
-            find(id),
-            (found) => found?.row.merchantId === merchantId && found.row.environment === environment ? found : null
-          ),
-        list: ({ environment, merchantId }, filter) =>
-          Effect.flatMap(repo.list(merchantId, environment, filter), (rows) => withInvoices(merchantId, rows)),
-        receivedOfOrder: Effect.fnUntraced(function*({ environment, merchantId }, orderIds, most) {
-          const orderId = yield* repo.longestOrder(merchantId, environment, orderIds)
-          return orderId === null
-            ? []
-            : yield* withInvoices(merchantId, yield* repo.receivedOfOrder(merchantId, environment, orderId, most))
-        }),
         replaceMetadata: Effect.fnUntraced(function*(found, metadata, cause) {
           yield* dieOnReplay(
             invoices.change(

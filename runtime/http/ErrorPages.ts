@@ -1,7 +1,13 @@
 /** Which module renders the refusals of which addresses. */
 import { Effect, Layer } from "effect"
-import { ErrorPages, type PageChoice, type RenderErrorPage } from "../Http.ts"
+import { type ErrorPage, ErrorPages, type PageChoice, type RenderErrorPage } from "../Http.ts"
 import { prefersHtml } from "./Accept.ts"
+
+/** The body of a page, and its media type. */
+export const errorPageBody = (page: ErrorPage): { readonly text: string; readonly contentType: string } =>
+  "html" in page
+    ? { text: page.html, contentType: "text/html; charset=utf-8" }
+    : { text: JSON.stringify(page.json), contentType: "application/json" }
 
 /** A printable character that needs no escape in a path, escaped all the same. */
 const needless = /%[2-7][0-9a-f]/gi

@@ -5,8 +5,9 @@ import { type HttpApiEndpoint, HttpApiError } from "effect/http-api"
 import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidInput } from "../../schemas/InvalidInput.ts"
+import { errorPageBody } from "./ErrorPages.ts"
 import { sqlStateOf } from "../store/StoreError.ts"
-import { type ErrorForm, errorPageBody, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
+import { type ErrorForm, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
 
 /** The family a group renders its errors in. */
 export const familyOf = (endpoint: HttpApiEndpoint.Top): ErrorFamily => {

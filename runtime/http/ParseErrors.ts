@@ -8,7 +8,8 @@ import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } 
 import { randomUUID } from "node:crypto"
 import type { Socket } from "node:net"
 import { publicError } from "../../schemas/Errors.ts"
-import { errorPageBody, type ErrorPages, type RefusedRequest } from "../Http.ts"
+import type { ErrorPages, RefusedRequest } from "../Http.ts"
+import { errorPageBody } from "./ErrorPages.ts"
 import type { RequestLog } from "../telemetry/RequestLog.ts"
 
 /** Statuses of what Node names by other codes than "not HTTP". */

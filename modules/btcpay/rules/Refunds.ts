@@ -71,10 +71,15 @@ const refundable = ({ invoice, payments }: Aggregate): ReadonlyArray<PaymentStat
     .filter((payment) => isCounted(payment.status) && remainingOf(payment) > 0n)
     .toSorted((a, b) => b.ordinal - a.ordinal)
 
-/** Whether something was received that counts, whether or not all of it went back. */
-export const wasPaid = ({ payments }: Aggregate): boolean => payments.some(({ status }) => isCounted(status))
+/** Whether its buyer may still pay the rest: what would go back meanwhile counts for the invoice all the same. */
+const isOpen = ({ graceEnded, status }: Aggregate["invoice"]): boolean =>
+  status === "unpaid" || (status === "underpaid" && !graceEnded)
 
-export const isRefundable = (current: Aggregate): boolean => refundable(current).length > 0
+/** Whether something was received that counts, whether or not all of it went back, and nothing more is waited for. */
+export const wasPaid = ({ invoice, payments }: Aggregate): boolean =>
+  !isOpen(invoice) && payments.some(({ status }) => isCounted(status))
+
+export const isRefundable = (current: Aggregate): boolean => !isOpen(current.invoice) && refundable(current).length > 0
 
 /** How much of which payment goes back: one, because a shop prints one link. */
 export interface RefundPart {

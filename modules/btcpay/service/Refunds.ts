@@ -60,7 +60,11 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
       ) {
         const part = refundPart(current, row, request.amount)
         if (part === null) {
-          return [{ path: "amount", message: "More than was received, less what was refunded: lower the amount." }]
+          return [{
+            path: "amount",
+            message:
+              "More than one payment of the order holds, less what was refunded: lower the amount, or refund it in Tillwire."
+          }]
         }
         const { requestId } = yield* RequestInfo
         const opened = yield* Effect.result(api.post(shop.caller, refundsPath, {

@@ -354,7 +354,10 @@ const refusals: ReadonlyArray<Refusal> = [
     path: refunds,
     body: { name: "Refund of order {order}", amount: "5.01" },
     status: 422,
-    errors: [["amount", "More than was received, less what was refunded: lower the amount."]]
+    errors: [[
+      "amount",
+      "More than one payment of the order holds, less what was refunded: lower the amount, or refund it in Tillwire."
+    ]]
   },
   {
     what: "a refund in another currency",

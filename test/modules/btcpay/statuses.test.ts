@@ -13,6 +13,7 @@ import {
   stateOf
 } from "../../../modules/btcpay/rules/Statuses.ts"
 import { acceptanceOf, markableAs } from "../../../modules/btcpay/rules/Marks.ts"
+import { isRefundable } from "../../../modules/btcpay/rules/Refunds.ts"
 import { paymentJson, webhookData } from "../../../modules/btcpay/rules/Wire.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { arrival, now, unpaid } from "../../fixtures/guides.ts"
@@ -279,4 +280,27 @@ describe("the marks that an invoice offers", () => {
     assert.isNotNull(acceptanceOf(late.current))
     assert.include(markableAs(late.current, late.flags), "Settled")
   })
+
+  it("do not accept a late part that would not pay the invoice, and of several the one that does", () => {
+    const lateExpired = commit({ ...begin, current: { ...begin.current, invoice: manual } }, [tick], due)
+    const latePart = commit(lateExpired, [observe(1, 20_000n, due + 5)], due + 5)
+    assert.isNull(acceptanceOf(latePart.current))
+    assert.notInclude(markableAs(latePart.current, latePart.flags), "Settled")
+    const both = commit(latePart, [observe(2, 50_000n, due + 6)], due + 6)
+    const accepted = acceptanceOf(both.current)
+    assert.strictEqual(both.current.exceptions.find(({ id }) => id === accepted)?.paymentId, idOf(2))
+  })
+})
+
+describe("the refund of an order", () => {
+  const rows: ReadonlyArray<readonly [string, Told, boolean]> = [
+    ["nothing came", begin, false],
+    ["a part came and the rest is waited for", part, false],
+    ["a part came and its grace is over", partExpired, true],
+    ["it is paid", paid, true],
+    ["all of it went back", commit(paid, [refund(1, 50_000n)]), false]
+  ]
+  for (const [name, { current }, expected] of rows) {
+    it(`is ${expected ? "made" : "refused"} where ${name}`, () => assert.strictEqual(isRefundable(current), expected))
+  }
 })

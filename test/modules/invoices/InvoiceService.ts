@@ -22,6 +22,7 @@ import {
 } from "../../../modules/invoices/plugin.ts"
 import { PayorDetails } from "../../../modules/payments/actor.ts"
 import { Payments } from "../../../modules/payments/service.ts"
+import { InvoiceTerms } from "../../../modules/payments/service/InvoiceTerms.ts"
 import { PayorApi } from "../../../modules/payments/service/PayorApi.ts"
 import { RefundClaims } from "../../../modules/payments/service/RefundClaims.ts"
 import { PaymentsApi } from "../../../modules/payments/api.ts"
@@ -270,7 +271,7 @@ const routesWith = (people: Layer.Layer<any, any, any>) =>
   ).pipe(
     Layer.provideMerge(PayorApi.layer),
     Layer.provideMerge(refundsPlugin.layer({})),
-    Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer)),
+    Layer.provideMerge(Layer.mergeAll(InvoiceTerms.layer, Payments.layer, PayorDetails.layer, RefundClaims.layer)),
     Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
     Layer.provideMerge(paymentQuotes),
     Layer.provideMerge(settingsPlugin.layer(undefined as never))
