@@ -28,8 +28,9 @@ export const leadBack = (state: HTMLElement, announce: Announce): () => void => 
       if (document.hidden || --left > 0) tick(box)
       else {
         isStopped = true
-        wasLedBack(true) // The button that leads back.
-        ;(box.previousElementSibling as HTMLElement).click()
+        wasLedBack(true)
+        const link = box.previousElementSibling as HTMLElement
+        link.click()
       }
     })
   }
