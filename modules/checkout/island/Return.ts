@@ -5,7 +5,7 @@ import { makeTimer } from "./Timer.ts"
 
 /** Whether this page led back before; remembers that it does: who comes back to it wants to see it. */
 const wasLedBack = (isLeading?: boolean): boolean => {
-  const key = `till_back${location.pathname}`
+  const key = "till" + location.pathname
   try {
     if (isLeading) sessionStorage[key] = ""
     return sessionStorage[key] !== undefined
@@ -18,37 +18,37 @@ const wasLedBack = (isLeading?: boolean): boolean => {
 /** Answers what is to be called for each new screen: it begins to count, or goes on where the screen before was. */
 export const leadBack = (state: HTMLElement, announce: Announce): () => void => {
   const timer = makeTimer()
-  let left: number | undefined
+  let left = 0
   let isStopped = wasLedBack()
 
-  const tick = (box: HTMLElement, link: HTMLAnchorElement) => {
-    box.querySelector("time")!.textContent = clockText(left!)
-    timer.set(1_000, () => {
+  const tick = (box: HTMLElement) => {
+    box.querySelector("time")!.textContent = clockText(left)
+    timer.set(1000, () => {
       // Who pays from another app comes back to a page that has waited.
-      if (!document.hidden && --left! <= 0) {
+      if (document.hidden || --left > 0) tick(box)
+      else {
         isStopped = true
         wasLedBack(true)
+        const link = box.previousElementSibling as HTMLElement
         link.click()
-      } else tick(box, link)
+      }
     })
   }
 
   return () => {
-    timer.stop()
     const box = state.querySelector<HTMLElement>("[data-return]")
-    const link = box?.previousElementSibling as HTMLAnchorElement | null | undefined
-    if (!box || !link || isStopped) return
+    timer.stop()
+    if (!box || isStopped) return
     box.hidden = false
     box.querySelector("button")!.addEventListener("click", () => {
-      isStopped = true
+      isStopped = box.hidden = true
       timer.stop()
-      box.hidden = true
       state.querySelector("h1")?.focus()
     })
-    if (left === undefined) {
+    if (!left) {
       left = Number(box.dataset.return)
       announce(box.dataset.say)
     }
-    tick(box, link)
+    tick(box)
   }
 }
