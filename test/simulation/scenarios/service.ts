@@ -214,6 +214,46 @@ const plants: ReadonlyArray<PlantedBug> = [
     promise: promises.ledger,
     statement: (text) => text.replaceAll("set units = t.units + excluded.units", "set units = excluded.units"),
     isLeftOut: true
+  },
+  {
+    name: "a reorganisation takes nothing back",
+    seed: 32,
+    promise: promises.real,
+    statement: (text) =>
+      text.replaceAll(
+        "AND height > $3 AND status <> 'reverted' ORDER BY height DESC",
+        "AND height > $3 AND status <> 'reverted' AND required_blocks > 1000 ORDER BY height DESC"
+      ),
+    isLeftOut: true
+  },
+  {
+    name: "an invoice keeps the amount that it had",
+    seed: 1,
+    promise: promises.events,
+    statement: (text) => text.replaceAll(/"?amount_paid"? = excluded\."?amount_paid"?/g, "amount_paid = t.amount_paid"),
+    isLeftOut: true
+  },
+  {
+    name: "a call that is repeated is taken for another one",
+    seed: 1,
+    promise: promises.answers,
+    statement: (text) =>
+      text.replace(
+        "SELECT fingerprint, status, sealed_body",
+        "SELECT 'of another body' AS fingerprint, status, sealed_body"
+      ),
+    isLeftOut: true
+  },
+  {
+    name: "a refund that was answered is not stored",
+    seed: 1,
+    promise: promises.decided,
+    statement: (text) =>
+      text.replace(
+        /(insert into "?refunds"? \([^)]*\)\s+select [\s\S]*?\) r) order by/,
+        "$1 where r.version > 1 order by"
+      ),
+    isLeftOut: true
   }
 ]
 
