@@ -23,16 +23,23 @@ import { epochMillis } from "../World.ts"
 /** Until everything has come to its end when nothing goes wrong any more. */
 const patienceMillis = 600_000
 
+/**
+ * Before anything is taken to be at its end: blocks that nodes showed differently, and balances, are read again every
+ * 30 s, and find what a node left out.
+ */
+const settleMillis = 35_000
+
 /** How often the operator looks. */
 const operatorMillis = 20_000
 
 /**
- * What is not at its end yet: blocks up to the height $1 that were not read, payments that are not final, due rows,
+ * What is not at its end yet: blocks up to the height $1 that were not read or searched, payments that are not final, due rows,
  * deliveries.
  */
 const unfinished = `
   select (select count(*) from chain_repairs where status in ('waiting', 'running'))
-    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1) then 0 else 1 end
+    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1 and searched >= $1)
+      then 0 else 1 end
     + (select count(*) from transfers where status = 'seen' or handled <> status)
     + (select count(*) from invoice_payments where status in ('pending', 'manual_retry'))
     + (select count(*) from webhook_deliveries where due_at is not null)
@@ -101,7 +108,7 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
       isFinal() ? isFinished : Effect.succeed(false),
       (is) => is || patience <= 0 ? Effect.succeed(is) : Effect.andThen(Effect.sleep(2_000), wait(patience - 2_000))
     )
-  await world.complete(wait(patienceMillis))
+  await world.complete(Effect.andThen(Effect.sleep(world.plan.seed === 0 ? 0 : settleMillis), wait(patienceMillis)))
   const reader = new Caller("reader", cluster, instances, drawsOf(world.plan.seed, "reader"), shop.surprises)
   const answered = new Map<string, Readonly<Record<string, any>>>()
   for (const { ids } of shop.invoices) {
