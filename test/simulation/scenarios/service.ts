@@ -23,16 +23,23 @@ import { epochMillis } from "../World.ts"
 /** Until everything has come to its end when nothing goes wrong any more. */
 const patienceMillis = 600_000
 
+/**
+ * Before anything is taken to be at its end: blocks that nodes showed differently, and balances, are read again every
+ * 30 s, and find what a node left out.
+ */
+const settleMillis = 35_000
+
 /** How often the operator looks. */
 const operatorMillis = 20_000
 
 /**
- * What is not at its end yet: blocks up to the height $1 that were not read, payments that are not final, due rows,
+ * What is not at its end yet: blocks up to the height $1 that were not read or searched, payments that are not final, due rows,
  * deliveries.
  */
 const unfinished = `
   select (select count(*) from chain_repairs where status in ('waiting', 'running'))
-    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1) then 0 else 1 end
+    + case when exists (select from chain_cursors where (recent -> 0 ->> 'height')::bigint >= $1 and searched >= $1)
+      then 0 else 1 end
     + (select count(*) from transfers where status = 'seen' or handled <> status)
     + (select count(*) from invoice_payments where status in ('pending', 'manual_retry'))
     + (select count(*) from webhook_deliveries where due_at is not null)
@@ -101,7 +108,7 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
       isFinal() ? isFinished : Effect.succeed(false),
       (is) => is || patience <= 0 ? Effect.succeed(is) : Effect.andThen(Effect.sleep(2_000), wait(patience - 2_000))
     )
-  await world.complete(wait(patienceMillis))
+  await world.complete(Effect.andThen(Effect.sleep(world.plan.seed === 0 ? 0 : settleMillis), wait(patienceMillis)))
   const reader = new Caller("reader", cluster, instances, drawsOf(world.plan.seed, "reader"), shop.surprises)
   const answered = new Map<string, Readonly<Record<string, any>>>()
   for (const { ids } of shop.invoices) {
@@ -213,6 +220,46 @@ const plants: ReadonlyArray<PlantedBug> = [
     seed: 103,
     promise: promises.ledger,
     statement: (text) => text.replaceAll("set units = t.units + excluded.units", "set units = excluded.units"),
+    isLeftOut: true
+  },
+  {
+    name: "a reorganisation takes nothing back",
+    seed: 32,
+    promise: promises.real,
+    statement: (text) =>
+      text.replaceAll(
+        "AND height > $3 AND status <> 'reverted' ORDER BY height DESC",
+        "AND height > $3 AND status <> 'reverted' AND required_blocks > 1000 ORDER BY height DESC"
+      ),
+    isLeftOut: true
+  },
+  {
+    name: "an invoice keeps the amount that it had",
+    seed: 1,
+    promise: promises.events,
+    statement: (text) => text.replaceAll(/"?amount_paid"? = excluded\."?amount_paid"?/g, "amount_paid = t.amount_paid"),
+    isLeftOut: true
+  },
+  {
+    name: "a call that is repeated is taken for another one",
+    seed: 1,
+    promise: promises.answers,
+    statement: (text) =>
+      text.replace(
+        "SELECT fingerprint, status, sealed_body",
+        "SELECT 'of another body' AS fingerprint, status, sealed_body"
+      ),
+    isLeftOut: true
+  },
+  {
+    name: "a refund that was answered is not stored",
+    seed: 1,
+    promise: promises.decided,
+    statement: (text) =>
+      text.replace(
+        /(insert into "?refunds"? \([^)]*\)\s+select [\s\S]*?\) r) order by/,
+        "$1 where r.version > 1 order by"
+      ),
     isLeftOut: true
   }
 ]
