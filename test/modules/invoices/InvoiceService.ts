@@ -271,7 +271,8 @@ const routesWith = (people: Layer.Layer<any, any, any>) =>
   ).pipe(
     Layer.provideMerge(PayorApi.layer),
     Layer.provideMerge(refundsPlugin.layer({})),
-    Layer.provideMerge(Layer.mergeAll(InvoiceTerms.layer, Payments.layer, PayorDetails.layer, RefundClaims.layer)),
+    Layer.provideMerge(Layer.mergeAll(Payments.layer, PayorDetails.layer, RefundClaims.layer)),
+    Layer.provideMerge(InvoiceTerms.layer),
     Layer.provideMerge(invoicesPlugin.layer(undefined as never)),
     Layer.provideMerge(paymentQuotes),
     Layer.provideMerge(settingsPlugin.layer(undefined as never))
