@@ -7,7 +7,7 @@
 import { Effect, Result, Stream } from "effect"
 import { type AccountHistory, type BlockReading, type ChainPoint, DriverError } from "../Chains.ts"
 import type { Fence } from "../Commit.ts"
-import { finalHeight } from "./Confirmations.ts"
+import { finalHeight, ringSize } from "./Confirmations.ts"
 import { apply } from "./FollowerActions.ts"
 import { dispatch, type FollowerContext, monotonicMillis, nowSeconds, stateOf, write } from "./FollowerContext.ts"
 import { finalHeightOf, isPruned } from "./FollowerState.ts"
@@ -206,7 +206,7 @@ const reanchorAlone = Effect.fnUntraced(function*(
   if (oldestFollowed === undefined) return false
   const finalBefore = finalHeightOf(state)
   const lost = {
-    storedBlocks: state.ring.length,
+    isFull: state.ring.length >= ringSize,
     oldestFollowed,
     finalBefore,
     hasConfirmed: yield* repo.hasConfirmedAbove(network, environment, finalBefore),

@@ -5,7 +5,6 @@
  */
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, RepairKind, RepairStatus } from "../Chains.ts"
-import { ringSize } from "./Confirmations.ts"
 
 /** Blocks one rescan may read: two days of Base, two weeks of Ethereum. */
 export const maximumRescanBlocks = 100_000n
@@ -196,8 +195,9 @@ export const advanceRepair = (repair: Repair, last: bigint, credited: number): R
 
 /** What is known of a chain of which no stored block is on it any more. */
 export interface LostChain {
-  /** How many blocks are stored, and the lowest of them. */
-  readonly storedBlocks: number
+  /** As many blocks are stored as are kept: those before them were followed too. */
+  readonly isFull: boolean
+  /** The lowest block that is stored. */
   readonly oldestFollowed: bigint
   /** The height up to which blocks were final. */
   readonly finalBefore: bigint
@@ -213,7 +213,7 @@ export interface LostChain {
  * a chain, an operator decides.
  */
 export const mayReanchorAlone = (lost: LostChain): boolean =>
-  lost.storedBlocks < ringSize && lost.finalBefore < lost.oldestFollowed && !lost.hasConfirmed && !lost.hasGap
+  !lost.isFull && lost.finalBefore < lost.oldestFollowed && !lost.hasConfirmed && !lost.hasGap
 
 /**
  * Where to go on: at the block asked for, else at the newest that is final, but below everything that was followed, so

@@ -290,15 +290,15 @@ describe("repairs", () => {
 
   it("go on without an operator only where few blocks are stored, none was final and nothing was credited", () => {
     const lost: LostChain = {
-      storedBlocks: 5,
+      isFull: false,
       oldestFollowed: 40n,
       finalBefore: 30n,
       hasConfirmed: false,
       hasGap: false
     }
     assert.isTrue(mayReanchorAlone(lost))
-    assert.isTrue(mayReanchorAlone({ ...lost, storedBlocks: ringSize - 1, finalBefore: 39n }))
-    assert.isFalse(mayReanchorAlone({ ...lost, storedBlocks: ringSize }))
+    assert.isTrue(mayReanchorAlone({ ...lost, finalBefore: 39n }))
+    assert.isFalse(mayReanchorAlone({ ...lost, isFull: true }))
     assert.isFalse(mayReanchorAlone({ ...lost, finalBefore: 40n }))
     assert.isFalse(mayReanchorAlone({ ...lost, hasConfirmed: true }))
     assert.isFalse(mayReanchorAlone({ ...lost, hasGap: true }))

@@ -33,8 +33,8 @@ const settleMillis = 35_000
 const operatorMillis = 20_000
 
 /**
- * What is not at its end yet: blocks up to the height $1 that were not read or searched, payments that are not final, due rows,
- * deliveries.
+ * What is not at its end yet: blocks up to the height $1 that were not read or searched, payments that are not final,
+ * due rows, deliveries.
  */
 const unfinished = `
   select (select count(*) from chain_repairs where status in ('waiting', 'running'))
