@@ -52,7 +52,7 @@ export const layer = (apis: ReadonlyArray<HttpApi.Constraint>): Layer.Layer<
           routes: fromApis(apis),
           rateLimiter: yield* RateLimiter,
           errorPages: yield* ErrorPages,
-          timeLimit: TimeLimit.make(undefined, yield* ProcessTimers),
+          timeLimit: TimeLimit.make({ timers: yield* ProcessTimers }),
           logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
           traces: yield* Traces,
           addressOf: callerBehind(http.trustProxy)

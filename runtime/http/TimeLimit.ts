@@ -12,10 +12,11 @@ export const requestLimitMillis = 9_000
 /** The limit from the first request that met {@link requestLimitMillis} until one is answered below 300 again. */
 export const suspiciousLimitMillis = 2_500
 
-/** How long routes may take; starts with the long limit. */
-export interface TimeLimits {
-  readonly usualMillis: number
-  readonly suspiciousMillis: number
+/** How long routes may take, beginning with the usual limit, and by which timers. */
+export interface TimeLimitOptions {
+  readonly usualMillis?: number
+  readonly suspiciousMillis?: number
+  readonly timers?: ProcessTimersShape
 }
 
 /** The end of a route's time, between those that were set before and after it. */
@@ -96,10 +97,11 @@ export interface TimeLimit {
 }
 
 /** The limit of one router. It runs on one timer for each limit and on no fiber, because every request has one. */
-export const make = ({ suspiciousMillis, usualMillis }: TimeLimits = {
-  usualMillis: requestLimitMillis,
-  suspiciousMillis: suspiciousLimitMillis
-}, timers: ProcessTimersShape = systemTimers): TimeLimit => {
+export const make = ({
+  suspiciousMillis = suspiciousLimitMillis,
+  timers = systemTimers,
+  usualMillis = requestLimitMillis
+}: TimeLimitOptions = {}): TimeLimit => {
   const usual = new DeadlineList(usualMillis, timers)
   const suspicious = new DeadlineList(suspiciousMillis, timers)
   let current = usual

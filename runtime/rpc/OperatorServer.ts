@@ -40,7 +40,7 @@ export const mount = Effect.fnUntraced(function*(router: HttpRouter.HttpRouter) 
       routes: fromApis(operator.apis()),
       rateLimiter: yield* RateLimiter,
       errorPages: yield* ErrorPages,
-      timeLimit: TimeLimit.make(undefined, yield* ProcessTimers),
+      timeLimit: TimeLimit.make({ timers: yield* ProcessTimers }),
       logRequest: makeRequestLog(telemetry.requests, yield* makeLineWriter(telemetry, process.stdout.isTTY)),
       traces: yield* Traces,
       // No proxy stands before the internal port, so no header of a request names its caller.

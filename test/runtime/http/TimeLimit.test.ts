@@ -40,9 +40,13 @@ describe("the limit of time", () => {
   it("goes by the timers of a simulation and by no time of the machine", () => {
     const waiting: Array<{ readonly at: number; readonly run: () => void }> = []
     let now = 0
-    const limit = TimeLimit.make({ usualMillis: 20, suspiciousMillis: 10 }, {
-      millis: () => now,
-      after: (millis, run) => void waiting.push({ at: now + millis, run })
+    const limit = TimeLimit.make({
+      usualMillis: 20,
+      suspiciousMillis: 10,
+      timers: {
+        millis: () => now,
+        after: (millis, run) => void waiting.push({ at: now + millis, run })
+      }
     })
     const onLate = vi.fn()
     limit.start(onLate, isWhole)
