@@ -156,10 +156,15 @@ describe("a master key", () => {
         assert.strictEqual(repeated.text, reply.text)
         yield* Fiber.interrupt(load)
         yield* newInvoice(shop(), { amount_usd: 4200 })
-        const arrivals = yield* receiver.seen(opened.hooks, made + 1)
-        const events = new Set(arrivals.map(({ body }) => JSON.parse(body.toString("utf8")).id))
-        assert.isAtLeast(events.size, made + 1)
-        for (const arrival of arrivals) verifySignatures(arrival, opened.secret)
+        // A delivery that was under way at the kill comes twice, so events are counted and not arrivals.
+        yield* until(
+          "every event has come",
+          Effect.sync(() =>
+            new Set(receiver.arrivals(opened.hooks).map(({ body }) => JSON.parse(body.toString("utf8")).id)).size
+          ),
+          (events) => events > made
+        )
+        for (const arrival of receiver.arrivals(opened.hooks)) verifySignatures(arrival, opened.secret)
         assert.deepStrictEqual(run.current()!.errors(), [])
       }).pipe(Effect.scoped),
     120_000
