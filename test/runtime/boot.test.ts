@@ -16,6 +16,7 @@ import { steps } from "../fixtures/plugins/due.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
 import { until } from "../support/Service.ts"
+import { freePort } from "../support/Ports.ts"
 
 const fixture = (name: string) => decodeURIComponent(new URL(`../fixtures/plugins/${name}`, import.meta.url).pathname)
 const token = "0123456789abcdef0123456789abcdef"
@@ -28,7 +29,7 @@ const service = (parts: Record<string, unknown>) =>
     const { url } = yield* freshDatabase
     const config = {
       environments: ["devnet"],
-      http: { port: 0 },
+      http: { port: yield* freePort },
       rpc: { port: 0, token },
       ops: { token },
       data: { directory: `${folder}/data` },

@@ -11,6 +11,7 @@ import { createServer } from "node:net"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
 import { freshDatabase } from "../support/Database.ts"
+import { freePort } from "../support/Ports.ts"
 
 const rootFolder = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const fixture = (name: string) => `${rootFolder}test/fixtures/plugins/${name}`
@@ -70,7 +71,7 @@ const config = (more: Record<string, unknown>) =>
     const { url } = yield* freshDatabase
     return yield* written(JSON.stringify({
       environments: ["devnet"],
-      http: { port: 0 },
+      http: { port: yield* freePort },
       rpc: { port: 0, token },
       data: { directory: yield* fs.makeTempDirectoryScoped() },
       store: { use: "postgres", options: { url } },

@@ -7,6 +7,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
+import { freePort } from "../support/Ports.ts"
 
 const entry = decodeURIComponent(new URL("../../runtime/main.ts", import.meta.url).pathname)
 
@@ -50,7 +51,7 @@ const stoppedBy = (
       file,
       JSON.stringify({
         environments: ["devnet"],
-        http: { port: 0 },
+        http: { port: yield* freePort },
         rpc: { port: 0, token: "0123456789abcdef0123456789abcdef" },
         data: { directory: `${directory}/data` },
         store: { use: "embedded" },

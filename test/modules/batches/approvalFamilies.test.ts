@@ -30,6 +30,7 @@ import { rpcToken, temporaryDirectory } from "../../support/Service.ts"
 import { answerBy, changedApprovals, signingKinds } from "../../support/SigningWallets.ts"
 import { addAccount, addPasskey, byPasskey, endWaits } from "../refunds/ApprovalShop.ts"
 import { callAs, type Services, tokenOf } from "../team/Deployment.ts"
+import { freePort } from "../../support/Ports.ts"
 
 const publicUrl = "https://till.test"
 
@@ -53,7 +54,7 @@ class MainnetTown extends Context.Service<MainnetTown, Context.Context<Town>>()(
       const kraken = yield* krakenServer
       const config = {
         ...deployment.config,
-        http: { publicUrl, port: 0 },
+        http: { publicUrl, port: yield* freePort },
         rpc: { ...deployment.config.rpc, port: 0 },
         prices: [{ use: "kraken", options: { baseUrl: kraken.url } }],
         data: { directory: `${directory}/data` },

@@ -21,6 +21,7 @@ import { boot, ServiceInfo } from "../../../runtime/boot.ts"
 import { Chains } from "../../../runtime/Chains.ts"
 import { noCause } from "../../../runtime/Commit.ts"
 import { load } from "../../../runtime/Config.ts"
+import { freePort } from "../../support/Ports.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
 import { TimerPace } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
@@ -63,7 +64,8 @@ export class DevnetService extends Context.Service<DevnetService, {
           chains: [{ use: "simulated", options: { blockMillis: 3_600_000 } }],
           prices: { ...prices, cardano: "0.5" }
         }),
-        http: { port: 0 },
+        // One that is found by asking for any may be another's by the time it is listened on.
+        http: { port: yield* freePort },
         rpc: { port: 0, token: rpcToken },
         data: { directory: `${folder}/data` },
         telemetry: { logs: "json", level: "error" }
