@@ -500,10 +500,16 @@ export interface ChainDriver {
     | null
   /**
    * Token transfers to watched addresses in a range of blocks, both ends included, from another endpoint than the one
-   * that is followed where there is one: what `follow` was not shown is found so. Null as above.
+   * that is followed where there is one: what `follow` was not shown is found so. Only an endpoint is asked that has
+   * the block at `to`, with `hash` where that is known. Null as above.
    */
   readonly findTransfers:
-    | ((from: bigint, to: bigint, watch: WatchSet) => Effect.Effect<SearchResult, DriverError>)
+    | ((
+      from: bigint,
+      to: bigint,
+      hash: string | null,
+      watch: WatchSet
+    ) => Effect.Effect<SearchResult, DriverError>)
     | null
   /**
    * A payment of this many thousandths of a dollar or more, or of an invoice of as many, is confirmed only where two

@@ -33,10 +33,10 @@ const searchRange = Effect.fnUntraced(function*(
   isAgain: boolean
 ) {
   const { driver, isListed, repo, watch } = context
-  const { isSingleSource, transfers } = yield* driver.findTransfers!(from, to, watch)
+  const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
+  const { isSingleSource, transfers } = yield* driver.findTransfers!(from, to, ours.get(to) ?? null, watch)
   if (isAgain && isSingleSource) return false
   const found = transfers.filter(isListed)
-  const ours = new Map(at.ring.map((point) => [point.height, point.hash]))
   if (found.some(({ point }) => (ours.get(point.height) ?? point.hash) !== point.hash)) return false
   const moveTo = (height: bigint) =>
     reportProgress(

@@ -79,14 +79,18 @@ export const nodeProxy = (nodeUrl: string): Effect.Effect<NodeProxy, never, Scop
   })
 
 /** Shows no block above `height`, and that one as the newest, whatever the chain does. */
-export const frozenAt = (height: bigint): NodeFault => async (call, ask) =>
-  call.method === "eth_getBlockByNumber" ? cappedAnswer(height, call, ask) : ask(call)
+export const frozenAt = (height: bigint): NodeFault => async (call, ask) => cappedAnswer(height, call, ask)
+
+/** As {@link frozenAt}, and finds no log above `height`: as nodes do that are asked for blocks they do not have yet. */
+export const stoppedAt = (height: bigint): NodeAnswers => async (call, ask) =>
+  call.method === "eth_getLogs" && BigInt(call.params[0].toBlock) > height ? [] : cappedAnswer(height, call, ask)
 
 const cappedAnswer = async (
   height: bigint,
   call: NodeCall,
   ask: (call: NodeCall) => Promise<any>
 ): Promise<unknown> => {
+  if (call.method !== "eth_getBlockByNumber") return ask(call)
   const [at, full] = call.params
   const hex = `0x${height.toString(16)}`
   if (at === "latest") return ask({ method: call.method, params: [hex, full] })

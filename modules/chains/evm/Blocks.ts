@@ -178,32 +178,37 @@ export const contradictionOf = (
   return null
 }
 
-/** Token transfers to watched addresses in a range of blocks, by the node's index of logs. */
-export const findTransfers = (
+/**
+ * Token transfers to watched addresses in a range of blocks, by the node's index of logs. Null where the node does not
+ * have the last block of the range, or another one than `hash` (null: any) in its place: it is asked first, because
+ * nodes answer a search of blocks that they do not have yet as if those were empty.
+ */
+export const findTransfers = Effect.fnUntraced(function*(
   endpoint: Endpoint,
   from: bigint,
   to: bigint,
+  hash: string | null,
   isWatched: (matchKey: string) => boolean
-): Effect.Effect<ReadonlyArray<FoundTransfer>, DriverError> =>
-  Effect.map(
-    endpoint.call(
-      "eth_getLogs",
-      [{ fromBlock: hex(from), toBlock: hex(to), topics: [transferTopic] }],
-      Schema.Array(FoundLog)
-    ),
-    (logs) =>
-      logs.flatMap((log) => {
-        const transfer = tokenTransfer(log, isWatched)
-        const height = BigInt(log.blockNumber)
-        return transfer === undefined || height < from || height > to ? [] : [{
-          point: { height, hash: log.blockHash },
-          txHash: log.transactionHash,
-          matchKey: transfer.matchKey,
-          tokenAddress: transfer.tokenAddress,
-          amount: transfer.amount
-        }]
-      })
+): Effect.fn.Return<ReadonlyArray<FoundTransfer> | null, DriverError> {
+  const last = yield* readHeader(endpoint, to)
+  if (last === null || (hash !== null && last.hash !== hash)) return null
+  const logs = yield* endpoint.call(
+    "eth_getLogs",
+    [{ fromBlock: hex(from), toBlock: hex(to), topics: [transferTopic] }],
+    Schema.Array(FoundLog)
   )
+  return logs.flatMap((log) => {
+    const transfer = tokenTransfer(log, isWatched)
+    const height = BigInt(log.blockNumber)
+    return transfer === undefined || height < from || height > to ? [] : [{
+      point: { height, hash: log.blockHash },
+      txHash: log.transactionHash,
+      matchKey: transfer.matchKey,
+      tokenAddress: transfer.tokenAddress,
+      amount: transfer.amount
+    }]
+  })
+})
 
 /**
  * The transfers of a block to watched addresses. Failed transactions move nothing. Every token is reported under its

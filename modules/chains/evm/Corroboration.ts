@@ -1,6 +1,13 @@
 /** What other endpoints have in a block that one of them showed: `ChainDriver.corroborate` and `findTransfers`. */
 import { Clock, Effect } from "effect"
-import { type ChainDriver, type ChainPoint, DriverError, type FoundTransfer } from "../../../runtime/Chains.ts"
+import {
+  type ChainDriver,
+  type ChainPoint,
+  DriverError,
+  type FoundTransfer,
+  type WatchSet
+} from "../../../runtime/Chains.ts"
+import { isOutage } from "../../../runtime/chains/SearchSchedule.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import {
   type Answer,
@@ -131,14 +138,51 @@ export const mergeTransfers = (all: ReadonlyArray<ReadonlyArray<FoundTransfer>>)
   return [...merged.values()].flat()
 }
 
+/** Searches at one endpoint; fails where it does not have the last block of the range as it was followed. */
+const searchAt = (
+  { attempt, endpoints }: JsonRpc,
+  place: number,
+  { from, hash, to, watch }: {
+    readonly from: bigint
+    readonly to: bigint
+    readonly hash: string | null
+    readonly watch: WatchSet
+  }
+) => {
+  const { name, network } = endpoints[place]!
+  const reason = `${name} does not have block ${to} as it was followed`
+  return attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, hash, watch.has)).pipe(
+    Effect.flatMap((found) =>
+      found === null ? Effect.fail(new DriverError({ network, reason, kind: "unanswered" })) : Effect.succeed(found)
+    )
+  )
+}
+
+/**
+ * What the first of these endpoints finds that can be searched. Where none can, an outage of one of them counts for
+ * more than what the others refuse: it ends, and then something may be found.
+ */
+const searchFirst = Effect.fnUntraced(function*<A>(
+  places: ReadonlyArray<number>,
+  search: (place: number) => Effect.Effect<A, DriverError>
+) {
+  const failures: Array<DriverError> = []
+  for (const place of places) {
+    const outcome = yield* Effect.result(search(place))
+    if (outcome._tag === "Success") return outcome.success
+    failures.push(outcome.failure)
+  }
+  return yield* failures.find(isOutage) ?? failures[0]!
+})
+
 /**
  * Searches where none of the range's blocks was read, so that one that hides logs is not asked whether it hid some.
  * Where each endpoint has read some of them it fails, and block by block it does not; an endpoint that answered not
- * long ago is waited for. Where it is not known who read a block, all endpoints are asked. Where nobody else can be
- * asked, the reader is, and the answer says so.
+ * long ago, or that is behind, is waited for. Where it is not known who read a block, all endpoints are asked. Where
+ * nobody else can be asked, the reader is, and the answer says so.
  */
 export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["findTransfers"]> =>
-  Effect.fnUntraced(function*(from, to, watch) {
+  Effect.fnUntraced(function*(from, to, hash, watch) {
     const { endpoints, pool } = rpc
     const now = yield* Clock.currentTimeMillis
     const places = endpointsByPreference(pool(), now)
@@ -160,13 +204,13 @@ export const makeFindTransfers = (rpc: JsonRpc, readers: BlockReaders): NonNulla
       })
     }
     yield* watch.refresh
-    const searchPlaces = readerPlaces === null && usable.length > 0 ? usable : [others[0] ?? usable[0] ?? places[0]!]
-    const found = yield* Effect.forEach(
-      searchPlaces,
-      (place) => rpc.attempt(endpoints[place]!, (endpoint) => findTransfers(endpoint, from, to, watch.has)),
-      { concurrency: "unbounded" }
-    )
+    const search = (place: number) =>
+      Effect.map(searchAt(rpc, place, { from, to, hash, watch }), (transfers) => ({ place, transfers }))
+    const lone = usable[0] ?? places[0]!
+    const answers = readerPlaces === null && usable.length > 0
+      ? yield* Effect.forEach(usable, search, { concurrency: "unbounded" })
+      : [yield* searchFirst(others.length > 0 ? others : [lone], search)]
     const isSingleSource = endpoints.length > 1 &&
-      (readerPlaces === null ? searchPlaces.length < 2 : searchPlaces.every((place) => readerPlaces.has(place)))
-    return { transfers: mergeTransfers(found), isSingleSource }
+      (readerPlaces === null ? answers.length < 2 : answers.every(({ place }) => readerPlaces.has(place)))
+    return { transfers: mergeTransfers(answers.map(({ transfers }) => transfers)), isSingleSource }
   })

@@ -12,7 +12,15 @@ import { makeDriver } from "../../../modules/chains/evm.ts"
 import { chainConformance } from "../../conformance/chains.ts"
 import { type Abi, encodeFunctionData } from "viem"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { frozenAt, lacking, type NodeAnswers, nodeProxy, prunedBelow, withLogs } from "../../support/NodeProxy.ts"
+import {
+  frozenAt,
+  lacking,
+  type NodeAnswers,
+  nodeProxy,
+  prunedBelow,
+  stoppedAt,
+  withLogs
+} from "../../support/NodeProxy.ts"
 import token from "../../support/MockToken.json" with { type: "json" }
 
 const receiver = (digit: string): string => `0x${digit.repeat(40)}`
@@ -102,7 +110,7 @@ describe("evm driver", () => {
       const { height } = yield* pointOf(node, "latest")
       const [first, second] = [yield* nodeProxy(node.url), yield* nodeProxy(node.url)]
       const driver = yield* driverOn(second, { urls: [first.url] })
-      const search = driver.findTransfers!(height - 1n, height, watch(receiver("a")))
+      const search = driver.findTransfers!(height - 1n, height, null, watch(receiver("a")))
       for (const [hiding, honest] of [[first, second], [second, first]] as const) {
         hiding.set(withLogs(() => []))
         honest.set("through")
@@ -113,6 +121,33 @@ describe("evm driver", () => {
       // Which one is away may be the one that would have shown more.
       second.set("cut")
       assert.include(yield* failureOf(search), "rpc 2")
+    }).pipe(Effect.scoped))
+
+  it.live("searches blocks at no endpoint that does not have all of them, or has others", () =>
+    Effect.gen(function*() {
+      const node = yield* anvil()
+      const start = yield* pointOf(node, "latest")
+      const paid = yield* node.token("mint", [receiver("a"), 5n])
+      const head = yield* pointOf(node, "latest")
+      const [first, second, third] = [
+        yield* nodeProxy(node.url),
+        yield* nodeProxy(node.url),
+        yield* nodeProxy(node.url)
+      ]
+      const driver = yield* driverOn(third, { urls: [first.url, second.url] })
+      yield* transfersSince(driver, start, head.height, receiver("a"))
+      const search = (hash: string | null) =>
+        driver.findTransfers!(head.height, head.height, hash, watch(receiver("a")))
+      for (const [late, current] of [[second, third], [third, second]] as const) {
+        late.set(stoppedAt(start.height))
+        current.set("through")
+        const { isSingleSource, transfers } = yield* search(head.hash)
+        assert.deepStrictEqual([isSingleSource, transfers.map(({ txHash }) => txHash)], [false, [paid]])
+      }
+      second.set(stoppedAt(start.height))
+      assert.include(yield* failureOf(search(null)), "does not have block")
+      third.set("through")
+      assert.include(yield* failureOf(search(start.hash)), "does not have block")
     }).pipe(Effect.scoped))
 
   it.live("asks the next endpoint for a block without the logs that its header names, and waits where there is none", () =>

@@ -18,7 +18,7 @@ import { devnetXpub } from "../../../modules/chains/simulated.ts"
 import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase } from "../../support/Database.ts"
-import { forgedHeaders, frozenAt, type NodeProxy, nodeProxy, withLogs } from "../../support/NodeProxy.ts"
+import { forgedHeaders, frozenAt, type NodeProxy, nodeProxy, stoppedAt, withLogs } from "../../support/NodeProxy.ts"
 
 const mainnet = "mainnet" as const
 /** The token the nodes have, as mainnet's catalogue would list it. */
@@ -390,6 +390,27 @@ describe.concurrent("endpoints of a network", () => {
       threeBlocks,
       2,
       shortAbsence
+    ))
+
+  it.live("a payment that one endpoint hid while the other was behind is credited when that one has the block", () =>
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node, status }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          first!.set(forgedHeaders)
+          second!.set(stoppedAt(yield* heads(node)))
+          yield* node.token("mint", [to, 7n])
+          yield* node.mine(4)
+          const mined = yield* heads(node)
+          yield* eventually("the blocks are passed", () => status().head! >= mined)
+          yield* looks(second!, 4)
+          assert.deepStrictEqual(heard, [])
+          second!.set("through")
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+        }),
+      threeBlocks,
+      60
     ))
 
   it.live("a log that an endpoint shows twice is one payment", () =>
