@@ -1,6 +1,5 @@
 /** Keys, stores and permissions of shops, as the plugins of BTCPay Server expect them. Pure. */
 import type { Right } from "../../schemas/Roles.ts"
-import { Environment } from "../../schemas/Network.ts"
 
 /** The name of the webhook format, of the rate limit, of the invoice hook, and of the sole use of a shop's key. */
 export const btcpay = "btcpay"
@@ -30,9 +29,6 @@ const tokenHeader = /^token +(\S{1,128}) *$/i
 /** The key in a header `Authorization: token …`, as it was sent; null: another scheme, or no key. */
 export const keyInHeader = (authorization: string | undefined): string | null =>
   tokenHeader.exec(authorization ?? "")?.[1] ?? null
-
-/** The store of a key. Plugins cut it out at a colon, so it has none. */
-export const storeIdOf = (merchantId: number, environment: Environment): string => `${merchantId}-${environment}`
 
 /** A permission, as the API of BTCPay Server names it. */
 export type ShopPermission =

@@ -4,9 +4,10 @@ import { HttpServerRequest } from "effect/http"
 import { Credentials, type Grant, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
 import { callerBehind } from "../../../runtime/http/Addresses.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { objectionToRight } from "../../../schemas/Authorization.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { btcpay, fullKey, keyInHeader, rightOf, type ShopPermission, storeIdOf } from "../rules.ts"
+import { btcpay, fullKey, keyInHeader, rightOf, type ShopPermission } from "../rules.ts"
 import { missingPermission, noCredential, type ShopRefusal } from "./Refusals.ts"
 
 /** A shop that calls. */

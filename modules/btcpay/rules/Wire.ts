@@ -1,11 +1,11 @@
 /** Shops' invoices, payments, methods and webhooks as the JSON of BTCPay Server's API. Pure. */
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { formatUnits, readRate, tokenAmountUp, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type PaymentState } from "../../invoices/plugin.ts"
 import type { QuoteRow } from "../../quotes/plugin.ts"
 import type { ShopInvoice } from "../repo.ts"
-import { storeIdOf } from "../rules.ts"
 import { paidAmountOf, tokenRate } from "./Amounts.ts"
 import { methodIdOf } from "./Methods.ts"
 import { speedOf } from "./Requests.ts"

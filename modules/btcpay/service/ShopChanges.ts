@@ -1,9 +1,10 @@
 /** Changes the row of a shop's invoice and sends its webhooks, in the commit that changes the invoice. */
 import { Effect } from "effect"
 import type { WebhookMessage } from "../../../runtime/Commit.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import type { Aggregate, HookInput } from "../../invoices/plugin.ts"
 import { type Repo, shopInvoiceWrite } from "../repo.ts"
-import { btcpay, storeIdOf } from "../rules.ts"
+import { btcpay } from "../rules.ts"
 import { allEvents, orderIdOf } from "../rules/Requests.ts"
 import { eventsOf, flagsAfter, type ShopEvent, type ShopState, stateOf } from "../rules/Statuses.ts"
 import { methodOfPayment, webhookData } from "../rules/Wire.ts"

@@ -1,7 +1,7 @@
 /** Goal: what shops send and are told has exactly the forms that plugins compare. Method: the pure rules, case by case. */
 import { assert, describe, it } from "@effect/vitest"
 import { createHmac, createSecretKey } from "node:crypto"
-import { fullKey, keyInHeader, permissionsFor, storeIdOf } from "../../../modules/btcpay/rules.ts"
+import { fullKey, keyInHeader, permissionsFor } from "../../../modules/btcpay/rules.ts"
 import {
   invoiceUsd,
   paidAmountOf,
@@ -13,6 +13,7 @@ import { methodIds, readMethodId } from "../../../modules/btcpay/rules/Methods.t
 import { ordersIn, readRefundRequest } from "../../../modules/btcpay/rules/Refunds.ts"
 import { orderIdOf, readInvoiceRequest, readWebhookRequest } from "../../../modules/btcpay/rules/Requests.ts"
 import { webhookFormat } from "../../../modules/btcpay/service/Webhooks.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { testWebhookFormat } from "../../conformance/webhookFormats.ts"
 

@@ -15,7 +15,7 @@ import {
 } from "btcpay-greenfield-node-client"
 import { Context, Effect, Layer } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
-import { storeIdOf } from "../../../modules/btcpay/rules.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { migratedDatabase } from "../../support/Database.ts"
 import { answers, answersInTurn, makeReceiver, type ReceivedRequest, type Receiver } from "../../support/Receiver.ts"
 import {
