@@ -48,6 +48,12 @@ export const apiKeyPattern = /^(mk|ck)_(live|dev)_[0-9A-Za-z]{32}[0-9A-Za-z]{6}$
 export const SoleUse = Schema.Literals(["btcpay"])
 export type SoleUse = typeof SoleUse.Type
 
+/**
+ * The Store ID of a shop, which its keys and webhooks name (modules/docs/reference/btcpay.md#keys-and-stores). Plugins
+ * cut it out of a permission at the colon, so it has none.
+ */
+export const storeIdOf = (merchantId: number, environment: Environment): string => `${merchantId}-${environment}`
+
 /** First part of a key: tells its scope and environment, and lets secret scanners find it. */
 export const apiKeyPrefix = (scope: KeyScope, environment: Environment): string =>
   `${scope === "merchant" ? "mk" : "ck"}_${environment === "mainnet" ? "live" : "dev"}_`

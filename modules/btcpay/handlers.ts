@@ -1,4 +1,4 @@
-/** The calls of shops: from the wire to the invoices and back. No rules. */
+/** HTTP handlers of the calls of shops. They hold no rules. */
 import { Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomBytes } from "node:crypto"
@@ -49,19 +49,19 @@ import {
   unknownCall
 } from "./handlers/Refusals.ts"
 
-type Method = "GET" | "POST" | "PUT" | "DELETE"
+type HttpMethod = "GET" | "POST" | "PUT" | "DELETE"
 
-/** Seconds before the end from which on BTCPay's own page shows a timer: clients ask for the number. */
+/** The store's `displayExpirationTimer` in seconds: BTCPay Server's default. Clients read it; nothing depends on it. */
 const timerSeconds = 300
 
-/** Random bytes of a webhook's secret that the shop did not bring. */
+/** Random bytes of a webhook's secret where the shop sent none. */
 const secretBytes = 32
 
 const body = Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => Effect.map(jsonBody(request), fieldsOf))
 
-const cause = Effect.map(RequestInfo, ({ requestId }) => ({ requestId, idempotencyKey: null }))
+const commitCause = Effect.map(RequestInfo, ({ requestId }) => ({ requestId, idempotencyKey: null }))
 
-/** What nobody can set here, and clients read as texts, numbers and truths: without it their getters throw. */
+/** Settings of a store that Tillwire does not have. The getters of clients throw where one of them is absent. */
 const storeDefaults = {
   lightningDescriptionTemplate: "",
   lightningAmountInSatoshi: false,
@@ -171,10 +171,10 @@ const makeContext = Effect.fnUntraced(function*(path: string, callsPerMinute: nu
 
 type Context = Effect.Success<ReturnType<typeof makeContext>>
 
-/** One call: the permission that it takes, and what it answers. */
+/** One call: the permission that it needs, and the effect that answers it. */
 interface Call {
-  readonly method: Method
-  /** Below `/api/v1`; `:s` is a store, and a path without one is for the key's own. */
+  readonly method: HttpMethod
+  /** Below `/api/v1`. `:s` is a Store ID, `:i` an invoice, `:w` a webhook; without `:s` it is the key's own store. */
   readonly path: string
   readonly permission: ShopPermission
   readonly act: (shop: Shop, params: Params) => Effect.Effect<unknown, unknown, HttpServerRequest.HttpServerRequest>
@@ -275,7 +275,7 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
       isSingleAttempt: !automaticRedelivery,
       filters: types ?? [allEvents],
       secret
-    }, yield* cause)
+    }, yield* commitCause)
     return { ...webhookJson(created), secret }
   })
   const list: Call["act"] = ({ caller }) =>
@@ -289,11 +289,11 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
       isSingleAttempt: !automaticRedelivery,
       filters: types ?? [allEvents],
       ...(secret === null ? {} : { secret })
-    }, yield* cause)
+    }, yield* commitCause)
     return webhookJson(changed)
   })
   const remove: Call["act"] = Effect.fnUntraced(function*({ caller }, { w = "" }) {
-    yield* endpoints.remove(caller, btcpay, w, yield* cause)
+    yield* endpoints.remove(caller, btcpay, w, yield* commitCause)
     return HttpServerResponse.empty({ status: 200 })
   })
   return [
@@ -307,8 +307,11 @@ const webhookCalls = ({ endpoints }: Context): ReadonlyArray<Call> => {
   ]
 }
 
-/** A call without any would take the order from its invoice. */
-const noMetadata: FieldError = { path: "metadata", message: "Send an object: it replaces all that the invoice has." }
+/** A change without metadata would remove the order number, by which refunds find the invoice. */
+const noMetadata: FieldError = {
+  path: "metadata",
+  message: "Send all metadata as an object: it replaces what the invoice has."
+}
 
 const markIn = (status: unknown): Mark | null => status === "Invalid" || status === "Settled" ? status : null
 
@@ -325,7 +328,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
     })
     if (!("usd" in request)) {
       const unpriced = request.find(({ path }: FieldError) => path === "currency")
-      // Shops show their customers a word of no use, so the operator reads it here.
+      // Plugins show no reason to the customer, so the log tells the operator.
       if (unpriced !== undefined) {
         yield* Effect.annotateLogs(Effect.logWarning(`an invoice of a shop is refused: ${unpriced.message}`), {
           merchant: shop.caller.merchantId
@@ -333,7 +336,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
       }
       return yield* fieldErrors(request)
     }
-    return yield* replyOf(shop, yield* invoices.create(shop.caller, request, yield* cause))
+    return yield* replyOf(shop, yield* invoices.create(shop.caller, request, yield* commitCause))
   })
   const list: Call["act"] = Effect.fnUntraced(function*(shop) {
     const { url } = yield* HttpServerRequest.HttpServerRequest
@@ -347,7 +350,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
     const { metadata } = yield* body
     const fault = metadata == null ? noMetadata : metadataFault(metadata)
     if (fault !== undefined) return yield* fieldErrors([fault])
-    return yield* replyOf(shop, yield* invoices.replaceMetadata(found, metadata as Metadata, yield* cause))
+    return yield* replyOf(shop, yield* invoices.replaceMetadata(found, metadata as Metadata, yield* commitCause))
   })
   const paymentMethods: Call["act"] = (shop, { i }) =>
     Effect.flatMap(invoiceOf(shop, i), (found) => invoices.paymentMethods(found))
@@ -355,7 +358,7 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
     const found = yield* invoiceOf(shop, i)
     const wanted = markIn((yield* body)["status"])
     if (wanted === null) return yield* fieldErrors([{ path: "status", message: "Must be Invalid or Settled." }])
-    const marked = yield* invoices.mark(shop.caller, found, wanted, yield* cause)
+    const marked = yield* invoices.mark(shop.caller, found, wanted, yield* commitCause)
     return marked === null
       ? yield* fieldErrors([{ path: "status", message: markRefusals[wanted] }])
       : yield* replyOf(shop, marked)
@@ -383,14 +386,14 @@ const invoiceCalls = (context: Context): ReadonlyArray<Call> => {
   ]
 }
 
-/** Every call, below one of the prefixes: all but `GET /health`, which takes no key. */
+/** Every call that takes a key, for one plugin. `GET /health` takes none and is in `handlers/Browser.ts`. */
 export const callsOf = (context: Context, plugin: ShopPlugin): ReadonlyArray<Call> => [
   ...storeCalls(context, plugin),
   ...webhookCalls(context),
   ...invoiceCalls(context)
 ]
 
-/** Mounts the calls below `path`, once for each list of permissions. */
+/** Mounts the calls below `path`, once for each {@link ShopPlugin}: their lists of permissions differ. */
 export const shopRoutes = (path: string, callsPerMinute: number) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     const context = yield* makeContext(path, callsPerMinute)
@@ -398,8 +401,8 @@ export const shopRoutes = (path: string, callsPerMinute: number) =>
       Effect.gen(function*() {
         const { url } = yield* HttpServerRequest.HttpServerRequest
         if (url.includes("%00")) return yield* nulInUrl
-        const found = yield* params
-        const answer = yield* context.access(permission, found["s"] ?? null, (shop) => act(shop, found))
+        const pathParams = yield* params
+        const answer = yield* context.access(permission, pathParams["s"] ?? null, (shop) => act(shop, pathParams))
         return HttpServerResponse.isHttpServerResponse(answer) ? answer : jsonReply(answer)
       }).pipe(Effect.catchCause(answerFailure))
     const errorPages = yield* ErrorPages

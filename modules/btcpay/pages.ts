@@ -17,13 +17,13 @@ const page = (title: string, content: string): string =>
   `<!doctype html><html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">`
   + `<title>${title}</title><style>${style}</style></head><body><main><h1>${title}</h1>${content}</main></body></html>`
 
-/** Links of a shop's administration lead here: the invoice itself is for who signs in. */
+/** The links to an invoice in a shop's administration lead here: only who signs in may see the invoice. */
 export const accountPage = page(
   "See your Tillwire account",
   "<p>This invoice is in your Tillwire account. Sign in to the dashboard there and search for its number.</p>"
 )
 
-/** What a plugin's wizard opens: it says how to enter the key by hand. */
+/** A plugin's wizard opens this page: it says how to enter the key by hand. */
 export const authorizePage = page(
   "Connect your shop",
   "<p>Enter the connection by hand; it takes two minutes.</p><ol>"
@@ -38,8 +38,8 @@ export const authorizePage = page(
 )
 
 /**
- * The script that plugins load where the payment page is to open over the shop. It has the names that they call, and
- * sends the whole window to the payment page: its return link brings the buyer back.
+ * The script that plugins load to show the payment page in a modal over the shop. It has the functions that they call,
+ * and opens the payment page in the whole window instead. The page's return link leads the buyer back.
  */
 export const modalScript = (base: string): string =>
   `(function(){"use strict";var s=document.currentScript;var p=s&&s.src?s.src.replace(/\\/modal\\/btcpay\\.js.*$/,""):${

@@ -1,4 +1,4 @@
-/** Shops that were built for BTCPay Server: its Greenfield API, as far as plugins of shops call it. */
+/** The calls of BTCPay Server's Greenfield API that plugins of shops make, so that such shops can use Tillwire. */
 import { Effect, Layer, Schema } from "effect"
 import * as Plugin from "../../runtime/Plugin.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
@@ -21,17 +21,17 @@ import { ShopRefunds } from "./service/Refunds.ts"
 export { type FiatRate, FiatRates, type FiatSource, maximumRateAgeSeconds } from "./service/FiatRates.ts"
 
 const Options = Schema.Struct({
-  /** Where shops find the API: their server URL is `http.publicUrl` with it. Default `/btcpay`. */
+  /** The path of the API: the server URL of a shop is `http.publicUrl` and this path. Default `/btcpay`. */
   path: Schema.optionalKey(Schema.String.check(
     Schema.isPattern(/^(\/[a-z0-9-]{1,32}){1,3}$/, { message: "Expected a path such as /btcpay, in lower case" })
   )),
-  /** Calls of one key in a minute; an order of PrestaShop makes about 25. Default 600. */
+  /** Calls of one key in a minute. One order of PrestaShop makes about 25. Default 600. */
   callsPerMinute: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 1_000_000 })))
 })
 
 const defaultPath = "/btcpay"
 
-/** An order of PrestaShop makes about 25 calls, one of WooCommerce 5: 24 orders of the first in a minute. */
+/** Enough for 24 orders of PrestaShop in a minute (about 25 calls each) or 120 of WooCommerce (5 each). */
 const defaultCallsPerMinute = 600
 
 export const plugin = Plugin.make({

@@ -7,7 +7,7 @@ import type { ShopCurrency } from "./rules/Amounts.ts"
 import type { ShopCheckout } from "./rules/Requests.ts"
 import type { ShopFlags, ShopState, ShopStatus } from "./rules/Statuses.ts"
 
-/** An invoice that a shop made, beside the invoice itself. */
+/** What is stored of an invoice that a shop made, beside the invoice itself. */
 export interface ShopInvoice {
   readonly merchantId: number
   readonly invoiceId: string
@@ -19,7 +19,7 @@ export interface ShopInvoice {
   readonly amount: string
   readonly checkout: ShopCheckout
   readonly flags: ShopFlags
-  /** As it was told last. */
+  /** The state after the last commit, as the shop read it or was sent it. */
   readonly state: ShopState
   readonly createdAt: number
 }
@@ -37,9 +37,9 @@ export const shopInvoiceWrite = (row: ShopInvoice): Write => ({
     rate_numerator: row.currency.rate?.numerator.toString() ?? null,
     rate_denominator: row.currency.rate?.denominator.toString() ?? null,
     checkout: row.checkout,
-    told_expired: row.flags.toldExpired,
-    reversed: row.flags.reversed,
-    marked: row.flags.marked,
+    told_expired: row.flags.isExpirySent,
+    reversed: row.flags.isReversed,
+    marked: row.flags.isMarked,
     status: row.state.status,
     additional_status: row.state.additionalStatus,
     created_at: row.createdAt
@@ -79,12 +79,12 @@ const fromRow = (row: Row): ShopInvoice => ({
   },
   amount: row.amount,
   checkout: row.checkout,
-  flags: { toldExpired: row.told_expired, reversed: row.reversed, marked: row.marked },
+  flags: { isExpirySent: row.told_expired, isReversed: row.reversed, isMarked: row.marked },
   state: { status: row.status, additionalStatus: row.additional_status },
   createdAt: Number(row.created_at)
 })
 
-/** Which invoices a list shows; absent: whatever it is. */
+/** Which invoices a list shows. A field that is null filters nothing. */
 export interface ShopInvoiceFilter {
   readonly orderIds: ReadonlyArray<string> | null
   readonly statuses: ReadonlyArray<ShopStatus> | null
@@ -132,7 +132,7 @@ export const makeRepo = Effect.map(SqlClient.SqlClient, (sql) => ({
       Effect.orDie,
       Effect.map(([row]) => row?.order_id ?? null)
     ),
-  /** An order's invoices by which something came or is on its way, the newest first. */
+  /** An order's invoices with a payment that came or is on its way, the newest first. */
   receivedOfOrder: (
     merchantId: number,
     environment: Environment,

@@ -1,20 +1,19 @@
 /** Keys, stores and permissions of shops, as the plugins of BTCPay Server expect them. Pure. */
 import type { Right } from "../../schemas/Roles.ts"
-import { Environment } from "../../schemas/Network.ts"
 
-/** The format of the webhooks of shops, and what their keys are for. */
+/** The name of the webhook format, of the rate limit, of the invoice hook, and of the sole use of a shop's key. */
 export const btcpay = "btcpay"
 
-/** The version that plugins compare: they take those from 1.7.6 on, and this one has the shapes that are served. */
+/** Plugins accept BTCPay Server from 1.7.6 on. The bodies that are served are those of 1.13.7. */
 export const serverVersion = "1.13.7+tillwire"
 
-/** Characters behind the prefix of a key. */
+/** Characters of a key after its prefix. */
 const keyLength = 38
 
 const shortKey = new RegExp(`^(mk|ck)(live|dev)([0-9A-Za-z]{${keyLength}})$`)
 
 /**
- * The key that a shop means: PrestaShop's form takes letters and digits only, so the two underscores may be left out.
+ * A key with its two underscores, which a shop may leave out: PrestaShop's form takes letters and digits only.
  *
  * @example
  * fullKey("mkdev" + "x".repeat(38)) // => "mk_dev_" + "x".repeat(38)
@@ -24,12 +23,12 @@ export const fullKey = (sent: string): string => {
   return scope === undefined ? sent : `${scope}_${environment}_${rest}`
 }
 
-/** The key of the header `Authorization: token …`, as it was sent; null: another scheme, or none. */
-export const keyInHeader = (authorization: string | undefined): string | null =>
-  /^token +(\S{1,128}) *$/i.exec(authorization ?? "")?.[1] ?? null
+/** At most 128 characters: longer than any key. */
+const tokenHeader = /^token +(\S{1,128}) *$/i
 
-/** The store of a key. Plugins cut it out at a colon, so it has none. */
-export const storeIdOf = (merchantId: number, environment: Environment): string => `${merchantId}-${environment}`
+/** The key in a header `Authorization: token …`, as it was sent; null: another scheme, or no key. */
+export const keyInHeader = (authorization: string | undefined): string | null =>
+  tokenHeader.exec(authorization ?? "")?.[1] ?? null
 
 /** A permission, as the API of BTCPay Server names it. */
 export type ShopPermission =
@@ -41,7 +40,7 @@ export type ShopPermission =
   | "btcpay.store.webhooks.canmodifywebhooks"
   | "btcpay.store.cancreatenonapprovedpullpayments"
 
-/** The right that a call with the permission takes. */
+/** The right of this service that a call with a permission needs. */
 export const rightOf: Readonly<Record<ShopPermission, Right>> = {
   "btcpay.store.canviewinvoices": "payments:read",
   "btcpay.store.cancreateinvoice": "invoices:write",
@@ -52,10 +51,10 @@ export const rightOf: Readonly<Record<ShopPermission, Right>> = {
   "btcpay.store.cancreatenonapprovedpullpayments": "refunds:create"
 }
 
-/** Where a shop's plugin finds the API: plugins compare the list of permissions exactly, and not all with one list. */
+/** A plugin with a list of permissions of its own, which it compares exactly: each has its own server URL. */
 export type ShopPlugin = "woocommerce" | "prestashop"
 
-/** Below the module's path. */
+/** Where each plugin's API is, below the path of the module. */
 export const prefixes: Readonly<Record<ShopPlugin, string>> = { woocommerce: "", prestashop: "/for/prestashop" }
 
 const wooCommercePermissions: ReadonlyArray<ShopPermission> = [
@@ -75,7 +74,7 @@ const prestaShopPermissions: ReadonlyArray<ShopPermission> = [
   "btcpay.store.canmodifyinvoices"
 ]
 
-/** The permissions of a key in the order that its plugin expects. `canRefund`: refunds can be claimed by a link. */
+/** The permissions of a key in the order that its plugin expects. `canRefund`: the key may make refunds. */
 export const permissionsFor = (
   plugin: ShopPlugin,
   storeId: string,

@@ -1,4 +1,4 @@
-/** Invoices of shops: made, read, changed and marked; what is kept of them changes in the commits of the invoices. */
+/** Creates, reads, changes and marks the invoices of shops. Their rows change in the commits of the invoices. */
 import { Context, Effect, Layer } from "effect"
 import { type CommitCause, dieOnReplay } from "../../runtime/Commit.ts"
 import type { Grant } from "../../runtime/Http.ts"
@@ -8,8 +8,8 @@ import { type Aggregate, InvoiceHooks, Invoices } from "../invoices/plugin.ts"
 import type { ShopRefusal } from "./handlers/Refusals.ts"
 import { makeRepo, type ShopInvoice, shopInvoiceWrite } from "./repo.ts"
 import { btcpay } from "./rules.ts"
-import { markableAs, mayMark } from "./rules/Marks.ts"
-import { filledRedirect, orderIdOf, type ShopRequest } from "./rules/Requests.ts"
+import { canCancel, markableAs } from "./rules/Marks.ts"
+import { orderIdOf, redirectWithIds, type ShopRequest } from "./rules/Requests.ts"
 import { noFlags, stateOf } from "./rules/Statuses.ts"
 import type { paymentMethodJson } from "./rules/Wire.ts"
 import { makeAcceptance } from "./service/Acceptance.ts"
@@ -21,17 +21,23 @@ import { registerTerms } from "./service/Terms.ts"
 
 export type { FoundInvoice, Store }
 
-/** How a language tag is spelt that an invoice may keep. */
-const locale = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/
+/** A language tag that an invoice may keep (BCP 47, RFC 5646): language and subtags. */
+const languageTag = /^[A-Za-z]{2,3}(-[A-Za-z0-9]{2,8})*$/
+
+/** Characters of a language tag: the longest that RFC 5646, section 4.4.1, counts on. */
+const maximumLanguageLength = 35
 
 const localeIn = (language: string | null): string | null =>
-  language !== null && language.length <= 35 && locale.test(language) ? language : null
+  language !== null && language.length <= maximumLanguageLength && languageTag.test(language) ? language : null
 
-/** What an invoice is not, where a mark is refused: sentences for the owner of the shop. */
+/** Why a mark is refused, and what to do instead: sentences for the owner of the shop. */
 export const markRefusals = {
-  Invalid: "Money is on its way or was received: this invoice can no longer be marked invalid.",
+  Invalid:
+    "Only a new or expired invoice without any payment can be marked invalid. Refund a payment that was received "
+    + "instead.",
   Settled:
-    "An invoice without a received payment cannot be marked settled. Part payments can be accepted once their time is up."
+    "Only an expired invoice with a part payment, or with a late payment that completes it, can be marked settled. "
+    + "Decide on any other payment in Tillwire."
 } as const
 
 export type Mark = keyof typeof markRefusals
@@ -49,7 +55,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
     metadata: Metadata,
     cause: CommitCause
   ) => Effect.Effect<FoundInvoice, PublicError>
-  /** Null: it cannot be marked so. A caller who may not decide so is refused as everywhere. */
+  /** Null: the invoice cannot be marked so now. A caller without the right to decide is refused with 403. */
   readonly mark: (
     caller: Grant,
     found: FoundInvoice,
@@ -72,13 +78,13 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
       const { accept, mayAccept } = yield* makeAcceptance
       const repo = yield* makeRepo
 
-      const { follow, messageOf } = yield* makeShopChanges(methods, repo)
-      yield* hooks.register({ name: btcpay, isLast: true, run: follow })
+      const { messageOf, runHook } = yield* makeShopChanges(methods, repo)
+      yield* hooks.register({ name: btcpay, isLast: true, run: runHook })
       yield* registerTerms(methods, repo)
 
       const foundInvoices = yield* makeFoundInvoices(repo)
 
-      const again = Effect.fnUntraced(function*({ current }: FoundInvoice) {
+      const reread = Effect.fnUntraced(function*({ current }: FoundInvoice) {
         return (yield* foundInvoices.find(current.invoice.id)) ?? (yield* publicError("INVOICE_NOT_FOUND"))
       })
 
@@ -108,7 +114,7 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
           },
           toleranceBasisPoints: request.toleranceBasisPoints,
           acceptedNetworks: null,
-          ...(redirectURL === null ? {} : { returnUrlOf: (id: string) => filledRedirect(redirectURL, id, orderId) }),
+          ...(redirectURL === null ? {} : { returnUrlOf: (id: string) => redirectWithIds(redirectURL, id, orderId) }),
           ...(confirmations === null ? {} : { confirmations })
         })
         const { invoice } = draft
@@ -148,19 +154,19 @@ export class ShopInvoices extends Context.Service<ShopInvoices, {
               () => Effect.succeed({ commands: [{ _tag: "Amend" as const, metadata }] })
             )
           )
-          return yield* again(found)
+          return yield* reread(found)
         }),
         mark: Effect.fnUntraced(function*(caller, found, mark, cause) {
           if (!markableAs(found.current, found.row.flags).includes(mark)) return null
-          if (mark === "Settled") return (yield* accept(caller, found.current, cause)) ? yield* again(found) : null
+          if (mark === "Settled") return (yield* accept(caller, found.current, cause)) ? yield* reread(found) : null
           const { aggregate } = yield* dieOnReplay(
             invoices.change(
               found.current.invoice.id,
               cause,
-              (current) => Effect.succeed({ commands: mayMark(current) ? [{ _tag: "Cancel" as const }] : [] })
+              (current) => Effect.succeed({ commands: canCancel(current) ? [{ _tag: "Cancel" as const }] : [] })
             )
           )
-          return aggregate.invoice.status === "canceled" ? yield* again(found) : null
+          return aggregate.invoice.status === "canceled" ? yield* reread(found) : null
         }),
         paymentMethods: yield* makePaymentRoutes(methods)
       })

@@ -6,7 +6,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { storeIdOf } from "../../modules/btcpay/rules.ts"
+import { storeIdOf } from "../../schemas/Auth.ts"
 import { migratedDatabase } from "../support/Database.ts"
 import {
   configOf,

@@ -1,10 +1,10 @@
 /**
  * Exchange rates for shops: the euro reference rates of the European Central Bank, of about 30 currencies, published
- * each working day at 16:00 in Frankfurt. Source: ecb.europa.eu, "Euro foreign exchange reference rates", the document
- * `eurofxref-daily.xml`: a `Cube` with the day, and in it one for each currency with what a euro is in it.
+ * each working day at 16:00 in Frankfurt. The document is {@link publishedUrl}: a `Cube` with the day, and in it one for
+ * each currency, with the amount of that currency that one euro is.
  *
- * The last good document is kept in the database, so that a start needs nobody's server, and several instances ask
- * once.
+ * The last good document is kept in the database, so that a start needs no answer of the bank, and several instances
+ * ask it once.
  */
 import { Effect, Layer, Ref, Result, Schema } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
@@ -19,23 +19,25 @@ const name = "btcpay/ecb"
 
 const publishedUrl = "https://www.ecb.europa.eu/stats/eurofxref/eurofxref-daily.xml"
 
-/** Seconds after which the document is read again, and after which a failed look is repeated. */
+/** Seconds between two reads of the document: it changes once on a working day. */
 export const refreshSeconds = 6 * 3_600
+
+/** Seconds after which a failed read is repeated. */
 export const retrySeconds = 600
 
-/** A look that takes longer has failed. */
+/** Milliseconds for the bank's answer. A longer read has failed and is repeated after {@link retrySeconds}. */
 const timeoutMillis = 15_000
 
 /** Bytes of the document that are read at most; it has 2 KB. */
 const maximumBytes = 65_536
 
-/** Fewer currencies than this are another document: there have been 30 and more since 2011. */
-const leastCurrencies = 10
+/** A document with fewer currencies is not the bank's: there have been 30 and more since 2011. */
+const minimumCurrencies = 10
 
-/** Seconds after midnight, UTC, at which the rates of a day hold: they are published at 14:00 or 15:00. */
-const heldFromSeconds = 16 * 3_600
+/** Seconds after midnight UTC from which a day's rates hold: the bank publishes them at 14:00 or 15:00 UTC. */
+const publishedAtSeconds = 16 * 3_600
 
-/** A rate that moves further than by this share of the last one is taken for a mistake, and the document left out. */
+/** Percent by which a rate may differ from the last one. With more the document is taken for a mistake and left out. */
 const maximumChangePercent = 30n
 
 /** What a document says. */
@@ -54,7 +56,7 @@ const overRate = (a: Rate, b: Rate): Rate => ({
 /** Reads a document; what is wrong with it as text. Pure. */
 export const readReferenceRates = (text: string): ReferenceRates | string => {
   const days = [...text.matchAll(/<Cube\s+time=["'](\d{4}-\d{2}-\d{2})["']\s*>/gu)]
-  if (days.length !== 1) return `it tells of ${days.length} days and not of one`
+  if (days.length !== 1) return `it has rates of ${days.length} days and not of one`
   const midnight = Date.parse(`${days[0]![1]!}T00:00:00Z`) / 1_000
   if (!Number.isInteger(midnight)) return `${days[0]![1]!} is no day`
   const perEuro = new Map<string, Rate>()
@@ -69,11 +71,11 @@ export const readReferenceRates = (text: string): ReferenceRates | string => {
   }
   const dollars = perEuro.get("USD")
   if (dollars === undefined) return "it has no rate of the dollar"
-  if (perEuro.size < leastCurrencies) {
-    return `it has ${perEuro.size} currencies, and there are at least ${leastCurrencies}`
+  if (perEuro.size < minimumCurrencies) {
+    return `it has ${perEuro.size} currencies, and there are at least ${minimumCurrencies}`
   }
   const usdPer = new Map([...perEuro].map(([code, rate]) => [code, overRate(dollars, rate)]))
-  return { asOf: midnight + heldFromSeconds, usdPer: usdPer.set("EUR", dollars) }
+  return { asOf: midnight + publishedAtSeconds, usdPer: usdPer.set("EUR", dollars) }
 }
 
 /** By more than {@link maximumChangePercent} up or down. */
@@ -96,7 +98,7 @@ export const objectionToRates = (
   last: ReferenceRates | null,
   now: number
 ): string | null => {
-  if (asOf - heldFromSeconds > now) return "it is of a day to come"
+  if (asOf - publishedAtSeconds > now) return "it is of a day to come"
   if (last === null || now - last.asOf > maximumRateAgeSeconds) return null
   if (asOf < last.asOf) return "it is older than the last one"
   const far = [...usdPer].find(([code, rate]) => {
@@ -114,22 +116,24 @@ const isDocumentUrl = (text: string): boolean => {
 }
 
 const Options = Schema.Struct({
-  /** Where the document is, of a mirror of yours: https, or http on this machine. Default: the bank's own. */
+  /** URL of a mirror of the document: https, or http on this machine. Default: the bank's own. */
   url: Schema.optionalKey(Schema.String.check(
-    Schema.makeFilter((text: string) => isDocumentUrl(text) || "Expected an https URL without credentials")
+    Schema.makeFilter((text: string) =>
+      isDocumentUrl(text) || "Expected an https URL without credentials, or http on this machine"
+    )
   ))
 })
 
-/** The rates are not read: `reason` says why. */
-class RatesUnread extends Schema.TaggedError<RatesUnread>()("RatesUnread", { reason: Schema.String }) {
+/** The rates could not be read or are not believed: `reason` says why. */
+class RatesReadError extends Schema.TaggedError<RatesReadError>()("RatesReadError", { reason: Schema.String }) {
   override get message() {
     return this.reason
   }
 }
 
-const unread = (reason: string) => new RatesUnread({ reason })
+const readError = (reason: string) => new RatesReadError({ reason })
 
-interface KeptRow {
+interface StoredRow {
   readonly document: string
   readonly read_at: bigint
 }
@@ -144,36 +148,36 @@ const make = ({ url = publishedUrl }: typeof Options.Type) =>
       const response = yield* client.execute(
         HttpClientRequest.get(url, { headers: { accept: "application/xml", "user-agent": "tillwire" } })
       )
-      if (response.status !== 200) return yield* unread(`HTTP status ${response.status}`)
-      return yield* readText(response, maximumBytes, () => unread(`it has more than ${maximumBytes} bytes`))
+      if (response.status !== 200) return yield* readError(`HTTP status ${response.status}`)
+      return yield* readText(response, maximumBytes, () => readError(`it has more than ${maximumBytes} bytes`))
     }).pipe(
-      Effect.catchTag("HttpClientError", (error) => Effect.fail(unread(error.message))),
+      Effect.catchTag("HttpClientError", (error) => Effect.fail(readError(error.message))),
       Effect.timeoutOrElse({
         duration: timeoutMillis,
-        orElse: () => Effect.fail(unread(`no answer in ${timeoutMillis} ms`))
+        orElse: () => Effect.fail(readError(`no answer in ${timeoutMillis} ms`))
       })
     )
 
-    /** What is kept, of whichever instance, and when it was read; null: nothing. */
-    const readKept = Effect.map(
-      sql<KeptRow>`SELECT document, read_at FROM btcpay_fiat_rates WHERE source = ${name}`,
+    /** The document in the database, whichever instance read it, and when; null: there is none that can be read. */
+    const readStored = Effect.map(
+      sql<StoredRow>`SELECT document, read_at FROM btcpay_fiat_rates WHERE source = ${name}`,
       ([row]) => {
         const rates = row === undefined ? "" : readReferenceRates(row.document)
         return row === undefined || typeof rates === "string" ? null : { rates, readAt: Number(row.read_at) }
       }
     )
 
-    /** Answers after how many seconds it is due again. */
+    /** Reads the document where it is due, and answers the seconds until it is due again. */
     const refresh = Effect.gen(function*() {
       const now = yield* nowSeconds
-      const kept = yield* readKept
-      if (kept !== null) yield* Ref.set(current, kept.rates)
-      if (kept !== null && now - kept.readAt < refreshSeconds) return refreshSeconds - (now - kept.readAt)
+      const stored = yield* readStored
+      if (stored !== null) yield* Ref.set(current, stored.rates)
+      if (stored !== null && now - stored.readAt < refreshSeconds) return refreshSeconds - (now - stored.readAt)
       const document = yield* fetchDocument
       const rates = readReferenceRates(document)
-      if (typeof rates === "string") return yield* unread(rates)
-      const objection = objectionToRates(rates, kept?.rates ?? null, now)
-      if (objection !== null) return yield* unread(objection)
+      if (typeof rates === "string") return yield* readError(rates)
+      const objection = objectionToRates(rates, stored?.rates ?? null, now)
+      if (objection !== null) return yield* readError(objection)
       yield* sql`INSERT INTO btcpay_fiat_rates (source, document, read_at) VALUES (${name}, ${document}, ${now})
         ON CONFLICT (source) DO UPDATE SET document = excluded.document, read_at = excluded.read_at`
       yield* Ref.set(current, rates)
@@ -193,9 +197,9 @@ const make = ({ url = publishedUrl }: typeof Options.Type) =>
       )
     )
 
-    // The first look is waited for, so that an instance that is ready has what is kept; a server's answer is not.
-    yield* Effect.flatMap(Effect.result(readKept), (kept) =>
-      Result.isSuccess(kept) && kept.success !== null ? Ref.set(current, kept.success.rates) : Effect.void)
+    // The database is read before the instance is ready, so that it has rates at once. The bank is not waited for.
+    yield* Effect.flatMap(Effect.result(readStored), (stored) =>
+      Result.isSuccess(stored) && stored.success !== null ? Ref.set(current, stored.success.rates) : Effect.void)
     yield* Effect.forkScoped(Effect.forever(Effect.flatMap(refresh, (seconds) =>
       Effect.sleep(seconds * 1_000))))
 

@@ -1,12 +1,13 @@
-/** Whose call it is: the key of a shop, its store, and what it may do there. */
+/** Who calls: finds the key and the store of a shop, and checks its permission. */
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Credentials, type Grant, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
 import { callerBehind } from "../../../runtime/http/Addresses.ts"
 import { Settings } from "../../../runtime/Settings.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { objectionToRight } from "../../../schemas/Authorization.ts"
 import { publicError } from "../../../schemas/Errors.ts"
-import { btcpay, fullKey, keyInHeader, rightOf, type ShopPermission, storeIdOf } from "../rules.ts"
+import { btcpay, fullKey, keyInHeader, rightOf, type ShopPermission } from "../rules.ts"
 import { missingPermission, noCredential, type ShopRefusal } from "./Refusals.ts"
 
 /** A shop that calls. */
@@ -17,7 +18,7 @@ export interface Shop {
   readonly key: string
 }
 
-/** Lets a shop in with a permission, for a store: null where the call names none. */
+/** Runs a call for a shop that has the permission. `store`: the id that the call names; null: it names none. */
 export const makeAccess = (callsPerMinute: number) =>
   Effect.gen(function*() {
     const { verify } = yield* Credentials
@@ -31,7 +32,7 @@ export const makeAccess = (callsPerMinute: number) =>
       const grant = key === null || request.headers["x-api-key"] !== undefined
         ? null
         : yield* verify(fullKey(key), rateLimiter.address(request, "anonymous"))
-      // A key that nothing speaks for was counted for its address where it was looked up.
+      // `verify` counts an unknown key for its address itself, so only a call without a key is counted here.
       if (key === null || request.headers["x-api-key"] !== undefined) yield* rateLimiter.address(request, "anonymous")
       if (key === null || grant === null || grant.kind !== "key") return yield* noCredential
       return { caller: grant, storeId: storeIdOf(grant.merchantId, grant.environment), key } satisfies Shop

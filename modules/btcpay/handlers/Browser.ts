@@ -1,4 +1,4 @@
-/** What browsers open: the link to pay, the script that plugins load, and what the wizard of a plugin shows. */
+/** Pages for browsers: the link to pay, the script that plugins load, and the page that a plugin's wizard opens. */
 import { type Cause, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { ErrorPages, RateLimiter, RequestInfo } from "../../../runtime/Http.ts"
@@ -17,7 +17,7 @@ import { answerFailure, jsonReply } from "./Refusals.ts"
 const html = (text: string) =>
   HttpServerResponse.text(text, { contentType: "text/html; charset=utf-8", headers: plainPageHeaders })
 
-/** Mounts the pages below `path`; a shop's server URL may be longer, so they are there too. */
+/** Mounts the pages below each server URL that a shop may have: `path`, and `path` with the prefix of its plugin. */
 export const browserRoutes = (path: string) =>
   HttpRouter.use(Effect.fnUntraced(function*(router) {
     const invoices = yield* ShopInvoices
@@ -26,8 +26,8 @@ export const browserRoutes = (path: string) =>
     const { publicUrl } = yield* Settings
 
     const errorPages = yield* ErrorPages
-    const drawError = renderErrorPage(makeResponses(publicUrl), { style: { css } })
-    /** What a buyer sees of a refusal. */
+    const renderError = renderErrorPage(makeResponses(publicUrl), { style: { css } })
+    /** A refusal as the page of the service that says so in the payor's language. */
     const showFailure = (cause: Cause.Cause<unknown>) =>
       Effect.gen(function*() {
         const { requestId } = yield* RequestInfo
@@ -38,14 +38,18 @@ export const browserRoutes = (path: string) =>
           : refusalTo(errorPages, request)(error, "wrapped", requestId)
       })
 
-    const counted = <A, E, R>(act: Effect.Effect<A, E, R>) =>
+    /** Counts a request of a page for its address, and refuses it above the rate limit. */
+    const withRateLimit = <A, E, R>(act: Effect.Effect<A, E, R>) =>
       Effect.gen(function*() {
         yield* rateLimiter.address(yield* HttpServerRequest.HttpServerRequest, "page")
         return yield* act
       })
 
-    /** To the payment page, by a session that may view and pay: the link itself has none, so that it may be mailed. */
-    const pay = Effect.fnUntraced(function*(id: string) {
+    /**
+     * Redirects to the payment page with a new session that may view and pay. The link itself holds no session, so it
+     * may be sent by e-mail.
+     */
+    const openPaymentPage = Effect.fnUntraced(function*(id: string) {
       const found = yield* invoices.find(id.toLowerCase())
       if (found === null) return yield* publicError("NOT_FOUND")
       const { invoice } = found.current
@@ -59,13 +63,13 @@ export const browserRoutes = (path: string) =>
 
     for (const prefix of Object.values(prefixes)) {
       const base = `${path}${prefix}`
-      const add = <E, R>(own: string, act: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
-        router.add("GET", `${base}${own}` as `/${string}`, Effect.catchCause(counted(act), showFailure))
-      for (const own of ["/i", "/invoice", "/invoices"]) {
-        yield* errorPages.register(`${base}${own}` as `/${string}`, drawError)
+      const add = <E, R>(subpath: string, act: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>) =>
+        router.add("GET", `${base}${subpath}` as `/${string}`, Effect.catchCause(withRateLimit(act), showFailure))
+      for (const subpath of ["/i", "/invoice", "/invoices"]) {
+        yield* errorPages.register(`${base}${subpath}` as `/${string}`, renderError)
       }
-      yield* add("/i/:id", Effect.flatMap(paramOf("id"), pay))
-      yield* add("/invoice", Effect.flatMap(urlQuery, (query) => pay(query.get("id") ?? "")))
+      yield* add("/i/:id", Effect.flatMap(paramOf("id"), openPaymentPage))
+      yield* add("/invoice", Effect.flatMap(urlQuery, (query) => openPaymentPage(query.get("id") ?? "")))
       yield* add("/invoices/:id", Effect.succeed(html(accountPage)))
       yield* add("/api-keys/authorize", Effect.succeed(html(authorizePage)))
       yield* add(

@@ -7,7 +7,7 @@ import type { PublicError } from "../../../schemas/Errors.ts"
 import type { ShopPermission } from "../rules.ts"
 import type { FieldError } from "../rules/Requests.ts"
 
-/** A refusal, its body as it is sent. Plugins show or log the body, so its words are for the owner of a shop. */
+/** A refusal with the body that is sent. Plugins show or log the body, so its message is for the owner of a shop. */
 export class ShopRefusal extends Data.TaggedError("ShopRefusal")<{
   readonly status: number
   readonly body: object
@@ -31,7 +31,7 @@ export const missingPermission = (permission: ShopPermission, message: string): 
 export const invoiceNotFound = refusal(
   404,
   "invoice-not-found",
-  "No such invoice was made by a shop with this key. Invoices of another server stay there."
+  "This store has no such invoice of a shop. An invoice of your old server is still there: look it up there."
 )
 
 const webhookNotFound = refusal(404, "webhook-not-found", "No such webhook: save the settings of the plugin again.")
@@ -39,14 +39,14 @@ const webhookNotFound = refusal(404, "webhook-not-found", "No such webhook: save
 export const unknownCall = refusal(
   404,
   "unsupported",
-  "Tillwire's BTCPay mode has no such call. See /docs/guides/btcpay."
+  "Tillwire's BTCPay mode has no such call. Those that it has are listed at /docs/reference/btcpay."
 )
 
 export const nulInUrl = refusal(400, "generic-error", "The URL must not contain the NUL character.")
 
-const invalidJson = refusal(400, "invalid-json", "The body is not JSON.")
+const invalidJson = refusal(400, "invalid-json", "The body is not JSON: send one JSON object.")
 
-/** A refusal of the service in the words of this protocol. */
+/** A public error of the service as the code, status and body of BTCPay Server's API. */
 const ofPublicError = (error: PublicError): ShopRefusal => {
   switch (error.code) {
     case "RATE_LIMIT_EXCEEDED":
@@ -68,7 +68,7 @@ const ofPublicError = (error: PublicError): ShopRefusal => {
   }
 }
 
-/** A refusal of the runtime, before a call was looked at, in the bodies of this protocol. */
+/** The body of an error of the HTTP server, which refuses a request before a handler runs. */
 export const renderRefusal = (error: PublicError) => ({ json: ofPublicError(error).body, headers: {} })
 
 const internal = refusal(500, "internal-error", "The payment server has failed. Try again; its log has the reason.")
@@ -76,16 +76,20 @@ const internal = refusal(500, "internal-error", "The payment server has failed. 
 export const jsonReply = (body: unknown, status = 200): HttpServerResponse.HttpServerResponse =>
   HttpServerResponse.text(JSON.stringify(body), { status, contentType: "application/json" })
 
-/** Answers every failure of a call, and logs what is a fault of the service. */
+/** Answers every failure of a call, and logs those of the service itself (status 500 and above). */
 export const answerFailure = (
   cause: Cause.Cause<unknown>
 ): Effect.Effect<HttpServerResponse.HttpServerResponse> => {
   if (Cause.hasInterruptsOnly(cause)) return Effect.failCause(cause as Cause.Cause<never>)
   const error = Cause.squash(cause)
-  const known = publicErrorOf(cause)
-  const { body, status } = error instanceof ShopRefusal ? error : known === undefined ? internal : ofPublicError(known)
+  const publicFailure = publicErrorOf(cause)
+  const { body, status } = error instanceof ShopRefusal
+    ? error
+    : publicFailure === undefined
+    ? internal
+    : ofPublicError(publicFailure)
   const reply = jsonReply(body, status)
-  const retry = known?.retryAfterSeconds ?? null
+  const retry = publicFailure?.retryAfterSeconds ?? null
   const answer = retry === null ? reply : HttpServerResponse.setHeader(reply, "retry-after", String(retry))
   if (status < 500) return Effect.succeed(answer)
   return Effect.flatMap(

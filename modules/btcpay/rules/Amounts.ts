@@ -10,7 +10,7 @@ import {
   withoutTrailingZeros
 } from "../../../schemas/Money.ts"
 
-/** A currency as an invoice keeps it: what one of it was in dollars when the invoice was made; null: it is dollars. */
+/** A currency with its rate when the invoice was made: dollars for one unit of it; null: the currency is dollars. */
 export interface ShopCurrency {
   readonly code: string
   readonly rate: Rate | null
@@ -42,13 +42,19 @@ interface Decimal {
   readonly digits: number
 }
 
-/** A number of JSON or a decimal text as it is written without exponent; undefined: it is none that an amount may be. */
+/** Characters of an amount; a longer one is refused. */
+const maximumAmountLength = 40
+
+/** At most 15 digits before the point, which is more than the limit of an invoice in any currency, and 30 after it. */
+const plainAmount = /^\d{1,15}(\.\d{1,30})?$/
+
+/** A JSON number or a decimal text, written without exponent and idle zeros; undefined: it cannot be an amount. */
 export const readDecimal = (value: unknown): string | undefined => {
   const text = typeof value === "number" && Number.isFinite(value) ? String(value) : value
-  if (typeof text !== "string" || text.length > 40) return undefined
+  if (typeof text !== "string" || text.length > maximumAmountLength) return undefined
   const trimmed = text.trim()
-  const plain = /^\d{1,15}(\.\d{1,30})?$/.test(trimmed) ? trimmed : plainDecimal(trimmed)
-  return plain === undefined || !/^\d{1,15}(\.\d{1,30})?$/.test(plain)
+  const plain = plainAmount.test(trimmed) ? trimmed : plainDecimal(trimmed)
+  return plain === undefined || !plainAmount.test(plain)
     ? undefined
     : withoutTrailingZeros(plain.replace(/^0+(?=\d)/u, ""))
 }
@@ -61,10 +67,10 @@ const decimalOf = (text: string): Decimal => {
 const divideUp = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
 
 /**
- * usd_millis of a decimal amount: dollars half up, other currencies up, so that a merchant never gets less than it
- * asked for. Null: less than an invoice may be, or more.
+ * usd_millis of an invoice's decimal amount. Dollars are rounded half up, other currencies up, so that a merchant never
+ * gets less than it asked for. Null: outside of the limits of an invoice.
  */
-export const usdOf = (amount: string, { rate }: ShopCurrency): UsdMillis | null => {
+export const invoiceUsd = (amount: string, { rate }: ShopCurrency): UsdMillis | null => {
   const { digits, units } = decimalOf(amount)
   const scale = 10n ** BigInt(digits)
   const millis = rate === null
@@ -73,14 +79,14 @@ export const usdOf = (amount: string, { rate }: ShopCurrency): UsdMillis | null 
   return millis < minimumInvoiceAmount || millis > maximumInvoiceAmount ? null : usdMillis(millis)
 }
 
-/** usd_millis of a decimal amount, rounded down: what goes back is never more than was asked for. */
-export const usdDown = (amount: string, { rate }: ShopCurrency): bigint => {
+/** usd_millis of a refund's decimal amount, rounded down: never more goes back than the shop asked for. */
+export const refundUsd = (amount: string, { rate }: ShopCurrency): bigint => {
   const { digits, units } = decimalOf(amount)
   const scale = 10n ** BigInt(digits)
   return rate === null ? (units * 1_000n) / scale : (units * 1_000n * rate.numerator) / (scale * rate.denominator)
 }
 
-/** So many of a currency's smallest units as a plain decimal without zeros at its end. */
+/** An integer of the smallest units as a plain decimal without zeros at its end. */
 const decimalText = (units: bigint, digits: number): string => {
   const padded = units.toString().padStart(digits + 1, "0")
   return digits === 0
@@ -91,26 +97,28 @@ const decimalText = (units: bigint, digits: number): string => {
 const dollarRate: Rate = { numerator: 1n, denominator: 1n }
 
 /** usd_millis in the shop's currency, rounded down to its minor unit. */
-export const shopAmountDown = (amount: bigint, { code, rate }: ShopCurrency): string => {
+export const shopAmountRoundedDown = (amount: bigint, { code, rate }: ShopCurrency): string => {
   const digits = minorDigitsOf(code)
   const text = inShopCurrency({ digits, rate: rate ?? dollarRate }, amount, "received")
   return digits === 0 ? text : withoutTrailingZeros(text)
 }
 
-/** The price that payors are shown before the dollars; null: the shop asked for dollars. */
+/** The price that payors see first, before the dollars; null: the shop asked for dollars. */
 export const shopPriceOf = (amount: string, { code, rate }: ShopCurrency): ShopPrice | null =>
   rate === null ? null : { currency: code, amount, digits: minorDigitsOf(code), rate }
 
-/** What was paid, as the shop is told: its own amount where it is that, so that no rounding leaves a cent. */
+/** The paid amount as the shop reads it: exactly its own amount where all is paid, so that no rounding loses a cent. */
 export const paidAmountOf = (
   { amount, amountPaid }: { readonly amount: UsdMillis; readonly amountPaid: UsdMillis },
-  asked: string,
+  shopAmount: string,
   currency: ShopCurrency
-): string => amountPaid === amount ? asked : shopAmountDown(amountPaid, currency)
+): string => amountPaid === amount ? shopAmount : shopAmountRoundedDown(amountPaid, currency)
 
-/** What one whole token is in the shop's currency, from its price in dollars: at most 18 digits after the point. */
+/** Digits after the point of a token's rate: as many as a token of an EVM network usually has. */
+const rateDigits = 18
+
+/** The price of one token in the shop's currency, from its price in dollars, rounded down to {@link rateDigits}. */
 export const tokenRate = ({ denominator, numerator }: Rate, { rate }: ShopCurrency): string => {
-  const digits = 18
-  const up = numerator * (rate?.denominator ?? 1n) * 10n ** BigInt(digits)
-  return decimalText(up / (denominator * (rate?.numerator ?? 1n)), digits)
+  const dividend = numerator * (rate?.denominator ?? 1n) * 10n ** BigInt(rateDigits)
+  return decimalText(dividend / (denominator * (rate?.numerator ?? 1n)), rateDigits)
 }

@@ -1,15 +1,15 @@
-/** What a list of a shop's invoices is asked for. Pure. */
+/** Reads the query of a list of a shop's invoices. Pure. */
 import type { ShopInvoiceFilter } from "../repo.ts"
 import type { FieldError } from "./Requests.ts"
 import { type ShopStatus, shopStatuses } from "./Statuses.ts"
 
-/** Invoices of one answer. */
-const takes = { least: 1, most: 100, usual: 50 }
+/** Invoices in one answer: the parameter `take`. */
+const pageSize = { minimum: 1, maximum: 100, default: 50 }
 
-/** Invoices that may be passed over: lists are for people, and go back a while. */
+/** Invoices before the page: the parameter `skip`. People read these lists, and PostgreSQL reads every row it skips. */
 const maximumSkip = 100_000
 
-/** Values of one parameter that are looked at. */
+/** Values of one parameter that are read; further ones are left out. */
 const maximumValues = 50
 
 const isStatus = (text: string): text is ShopStatus => (shopStatuses as ReadonlyArray<string>).includes(text)
@@ -24,13 +24,13 @@ const secondsIn = (text: string): number | null => {
 export const readListQuery = (query: URLSearchParams): ShopInvoiceFilter | ReadonlyArray<FieldError> => {
   const errors: Array<FieldError> = []
   const values = (name: string) => query.getAll(name).slice(0, maximumValues).filter((value) => value !== "")
-  const integer = (name: string, least: number, most: number, usual: number): number => {
+  const integer = (name: string, minimum: number, maximum: number, fallback: number): number => {
     const text = query.get(name)
-    if (text === null || text === "") return usual
+    if (text === null || text === "") return fallback
     const number = Number(text)
-    if (Number.isInteger(number) && number >= least && number <= most) return number
-    errors.push({ path: name, message: `Must be a whole number between ${least} and ${most}.` })
-    return usual
+    if (Number.isInteger(number) && number >= minimum && number <= maximum) return number
+    errors.push({ path: name, message: `Must be a whole number between ${minimum} and ${maximum}.` })
+    return fallback
   }
   const moment = (name: string): number | null => {
     const text = query.get(name)
@@ -50,7 +50,7 @@ export const readListQuery = (query: URLSearchParams): ShopInvoiceFilter | Reado
     from: moment("startDate"),
     to: moment("endDate"),
     text: query.get("textSearch") || null,
-    take: integer("take", takes.least, takes.most, takes.usual),
+    take: integer("take", pageSize.minimum, pageSize.maximum, pageSize.default),
     skip: integer("skip", 0, maximumSkip, 0)
   }
   return errors.length > 0 ? errors : filter

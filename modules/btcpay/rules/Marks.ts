@@ -1,10 +1,10 @@
-/** Which statuses a shop may mark its invoice with, and what that does. Pure. */
+/** Which statuses a shop may mark its invoice with now, and the exception that such a mark accepts. Pure. */
 import { usdWire } from "../../../schemas/Money.ts"
 import { acceptedAmount, type Aggregate, allowedActions, hasPending } from "../../invoices/plugin.ts"
 import { type ShopFlags, stateOf } from "./Statuses.ts"
 
-/** Whether the invoice can be canceled: nothing was seen, and nothing received. */
-export const mayMark = (current: Aggregate): boolean => {
+/** Whether the invoice can be canceled: no payment was received, and none is on its way. */
+export const canCancel = (current: Aggregate): boolean => {
   const { amountPaid, status } = current.invoice
   return (status === "unpaid" || status === "expired") && amountPaid === 0n && !hasPending(current)
     && current.payments.every((payment) => payment.status === "reverted")
@@ -20,8 +20,8 @@ const isPaidWith = (
 }
 
 /**
- * The exception by whose acceptance the invoice is paid; null: there is none. Nobody but a person accepts what a listed
- * sender paid, and that exception is of another type.
+ * The exception whose acceptance makes the invoice paid; null: there is none. A payment whose sender is on a screening
+ * list is an exception of another type, which a shop can never accept.
  */
 export const acceptanceOf = ({ exceptions, invoice, payments }: Aggregate): string | null =>
   exceptions.find((exception) => {
@@ -34,9 +34,9 @@ export const acceptanceOf = ({ exceptions, invoice, payments }: Aggregate): stri
 /** Exactly the marks that would succeed now. */
 export const markableAs = (current: Aggregate, flags: ShopFlags): ReadonlyArray<"Invalid" | "Settled"> => {
   const { status } = stateOf(current, flags)
-  const isOpen = status === "New" || status === "Expired"
+  const isUnpaid = status === "New" || status === "Expired"
   return [
     ...(current.invoice.status !== "paid" && acceptanceOf(current) !== null ? ["Settled"] as const : []),
-    ...(isOpen && mayMark(current) ? ["Invalid"] as const : [])
+    ...(isUnpaid && canCancel(current) ? ["Invalid"] as const : [])
   ]
 }

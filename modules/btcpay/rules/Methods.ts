@@ -2,15 +2,16 @@
 
 const clean = (text: string): string => text.toUpperCase().replaceAll(/[^A-Z0-9]/gu, "")
 
-/** The id of a token of no catalogue, or whose symbol has no letter or digit. */
+/** The id of a token by its symbol. Null, or a symbol without letters and digits, gives `TOKEN`. */
 export const methodIdOf = (symbol: string | null, network: string): string =>
   `${clean(symbol ?? "") || "TOKEN"}-${clean(network)}`
 
-/** Plugins take what ends so for Lightning, which no token is. */
+/** Plugins take an id that ends with `-LN` for the Lightning Network, and would handle the token differently. */
 const looksLikeLightning = (id: string): boolean => id.endsWith("-LN")
 
 /**
- * The id of each token. Of two with one id the later one of the catalogue gets its number, so that no id ever changes.
+ * The id of each token. Where two tokens would have the same id, the later one gets its number in the catalogue as a
+ * suffix, so that no id ever changes.
  *
  * @example
  * methodIds([{ id: 7, symbol: "USDC.e", network: "arbitrum" }]).get(7) // => "USDCE-ARBITRUM"
@@ -29,10 +30,10 @@ export const methodIds = (
   return ids
 }
 
-/** The one spelling of an id: WooCommerce makes names of PHP classes of them, and sends `_` for `-`. */
+/** The canonical form of an id. WooCommerce makes PHP class names of ids, and sends `_` for `-`. */
 export const readMethodId = (text: string): string => text.toUpperCase().replaceAll("_", "-")
 
-/** The tokens that ids of payment methods name. What is in no catalogue any more is left out. */
+/** The tokens of payment methods. An id whose token is no longer in the catalogue is left out. */
 export const tokensNamedBy = (
   methodIds: ReadonlyArray<string>,
   idByToken: ReadonlyMap<number, string>

@@ -1,21 +1,21 @@
-/** Which money a shop means by a refund that names nothing but a text, and how much of it. Pure. */
+/** Finds the payment and the amount of a refund, which a shop asks for by a text with its order number. Pure. */
 import { isCounted } from "../../../schemas/Payment.ts"
 import { type Aggregate, type PaymentState, withOpenRefunds } from "../../invoices/plugin.ts"
-import { readDecimal, shopAmountDown, type ShopCurrency, usdDown } from "./Amounts.ts"
+import { readDecimal, refundUsd, shopAmountRoundedDown, type ShopCurrency } from "./Amounts.ts"
 import type { FieldError, Fields } from "./Requests.ts"
 
-/** Characters of a name that are looked at. */
-const maximumName = 100
+/** Characters of a name that are read; the rest is left out. */
+const maximumNameLength = 100
 
-/** What plugins cut a name to: that of WooCommerce to so many bytes, others to so many characters. */
-const cutLength = 50
+/** The length that plugins cut a name to: WooCommerce's counts bytes, others count characters. */
+const pluginNameLength = 50
 
-/** What ends the part of a name that has the order. */
+/** Where the part of a name with the order ends; -1: the whole name may be the order. */
 const endOf = (name: string): number => name.endsWith(";") ? name.length - 1 : name.indexOf("; ")
 
 /** Whether the order at the end of a name may have lost its last digits, so that it names another order. */
 const mayBeCut = (name: string): boolean =>
-  endOf(name) === -1 && (Buffer.byteLength(name) === cutLength || [...name].length === cutLength)
+  endOf(name) === -1 && (Buffer.byteLength(name) === pluginNameLength || [...name].length === pluginNameLength)
 
 /**
  * The texts that may be the order of a refund, the longest first: a plugin sends `Refund of order 1042; damaged` in the
@@ -26,21 +26,22 @@ const mayBeCut = (name: string): boolean =>
  */
 export const ordersIn = (name: string): ReadonlyArray<string> => {
   const end = endOf(name)
-  const words = (end === -1 ? name : name.slice(0, end)).slice(0, maximumName).split(" ")
+  const words = (end === -1 ? name : name.slice(0, end)).slice(0, maximumNameLength).split(" ")
   return words.map((_, index) => words.slice(index).join(" ")).filter((text) => text !== "")
 }
 
-/** What a shop asks for. */
+/** A refund as a shop asks for it. */
 export interface RefundRequest {
   readonly name: string
   readonly amount: string
   readonly currency: string | null
 }
 
-const nullOnly = ["period", "startsAt", "expiresAt", "BOLT11Expiration"]
+/** Fields of a scheduled payout, which a refund is not. */
+const scheduleFields = ["period", "startsAt", "expiresAt", "BOLT11Expiration"]
 
 export const readRefundRequest = (body: Fields): RefundRequest | ReadonlyArray<FieldError> => {
-  const errors: Array<FieldError> = nullOnly.filter((path) => body[path] != null).map((path) => ({
+  const errors: Array<FieldError> = scheduleFields.filter((path) => body[path] != null).map((path) => ({
     path,
     message: "Refunds have no schedule here: leave this out."
   }))
@@ -50,8 +51,8 @@ export const readRefundRequest = (body: Fields): RefundRequest | ReadonlyArray<F
   if (mayBeCut(sentName)) {
     errors.push({
       path: "name",
-      message:
-        `A name of ${cutLength} characters may have lost the end of its order number. Make the refund in Tillwire.`
+      message: `A name of ${pluginNameLength} characters may have lost the end of its order number. Make the refund in `
+        + "Tillwire."
     })
   }
   const amount = readDecimal(body["amount"])
@@ -65,41 +66,42 @@ export const readRefundRequest = (body: Fields): RefundRequest | ReadonlyArray<F
 /** usd_millis of a payment that can still go back. */
 const remainingOf = ({ amount, refunded }: PaymentState): bigint => amount > refunded ? amount - refunded : 0n
 
-/** Payments with money that can still go back, beside what refunds under way will take; the newest first. */
+/** Payments with money that can still be refunded, less the refunds under way; the newest first. */
 const refundable = ({ invoice, payments }: Aggregate): ReadonlyArray<PaymentState> =>
   withOpenRefunds(payments, invoice.openRefunds ?? [])
     .filter((payment) => isCounted(payment.status) && remainingOf(payment) > 0n)
     .toSorted((a, b) => b.ordinal - a.ordinal)
 
-/** Whether its buyer may still pay the rest: what would go back meanwhile counts for the invoice all the same. */
-const isOpen = ({ graceEnded, status }: Aggregate["invoice"]): boolean =>
+/** Whether its buyer may still pay. A refund before that ends would not lower what the invoice has received. */
+const awaitsPayment = ({ graceEnded, status }: Aggregate["invoice"]): boolean =>
   status === "unpaid" || (status === "underpaid" && !graceEnded)
 
-/** Whether something was received that counts, whether or not all of it went back, and nothing more is waited for. */
+/** Whether a payment counted, refunded or not, and no further one is expected. */
 export const wasPaid = ({ invoice, payments }: Aggregate): boolean =>
-  !isOpen(invoice) && payments.some(({ status }) => isCounted(status))
+  !awaitsPayment(invoice) && payments.some(({ status }) => isCounted(status))
 
-export const isRefundable = (current: Aggregate): boolean => !isOpen(current.invoice) && refundable(current).length > 0
+export const isRefundable = (current: Aggregate): boolean =>
+  !awaitsPayment(current.invoice) && refundable(current).length > 0
 
-/** How much of which payment goes back: one, because a shop prints one link. */
+/** The payment that a refund is of, and how much of it. It is one payment, because a shop prints one link. */
 export interface RefundPart {
   readonly paymentId: string
-  /** usd_millis, exactly: a refund that another one leaves too little for is refused, not made smaller. */
+  /** usd_millis, exactly. A refund for which another one left too little is refused, not made smaller. */
   readonly usd: bigint
 }
 
-/** The part of an invoice that an amount in the shop's currency is; null: there is no single payment with so much. */
+/** The newest payment that holds an amount in the shop's currency; null: no single payment holds so much. */
 export const refundPart = (
   current: Aggregate,
   shop: { readonly amount: string; readonly currency: ShopCurrency },
-  asked: string
+  refundAmount: string
 ): RefundPart | null => {
   for (const payment of refundable(current)) {
     const left = remainingOf(payment)
     const isWhole = left === current.invoice.amount
-      ? asked === shop.amount
-      : asked === shopAmountDown(left, shop.currency)
-    const usd = isWhole ? left : usdDown(asked, shop.currency)
+      ? refundAmount === shop.amount
+      : refundAmount === shopAmountRoundedDown(left, shop.currency)
+    const usd = isWhole ? left : refundUsd(refundAmount, shop.currency)
     if (usd > 0n && usd <= left) return { paymentId: payment.id, usd }
   }
   return null

@@ -1,9 +1,9 @@
-/** Bodies of shops, read as BTCPay Server reads them: all that is wrong with one is told at once. Pure. */
+/** Reads the bodies of shops as BTCPay Server does: a refusal lists every wrong field at once. Pure. */
 import { type Metadata, metadataLimits } from "../../../schemas/Invoice.ts"
 import type { UsdMillis } from "../../../schemas/Money.ts"
 import type { ConfirmationPolicy, Environment } from "../../../schemas/Network.ts"
 import { isEmailAddress, isHttpsPage, isLocalHttpPage } from "./Addresses.ts"
-import { readDecimal, type ShopCurrency, usdOf } from "./Amounts.ts"
+import { invoiceUsd, readDecimal, type ShopCurrency } from "./Amounts.ts"
 import { readMethodId } from "./Methods.ts"
 
 /** What is wrong with one field. */
@@ -14,7 +14,7 @@ export interface FieldError {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** An object of a body; what is none has no fields. */
+/** The fields of a JSON object; none where the value is no object. */
 export const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? value as Fields : {}
 
@@ -27,10 +27,10 @@ const maximumDescription = 255
 /** Characters of an order number that are kept to find its invoice by. */
 const maximumOrderId = 255
 
-/** Minutes that an invoice may live: thirty days. */
+/** Minutes until an invoice expires, at most: 30 days. */
 export const maximumExpirationMinutes = 43_200
 
-/** How deep payments are to be, by the words of BTCPay Server. */
+/** The confirmation policy of each speed policy of BTCPay Server. */
 const confirmationsBySpeed: ReadonlyMap<string, ConfirmationPolicy> = new Map([
   ["HighSpeed", "fast"],
   ["MediumSpeed", "standard"],
@@ -44,11 +44,11 @@ const speeds: Readonly<Record<ConfirmationPolicy, string>> = {
   final: "LowSpeed"
 }
 
-/** The word of BTCPay Server for a merchant's policy. */
+/** The speed policy of BTCPay Server for a confirmation policy. */
 export const speedOf = (policy: ConfirmationPolicy): string => speeds[policy]
 
-/** The beginning of a text, without half of a character that takes two places. */
-const cutText = (text: string, most: number): string => text.slice(0, most).replace(/[\uD800-\uDBFF]$/u, "")
+/** The beginning of a text, without half of a surrogate pair at its end. */
+const cutText = (text: string, maximum: number): string => text.slice(0, maximum).replace(/[\uD800-\uDBFF]$/u, "")
 
 /** The order of an invoice, as its metadata names it; null: none. */
 export const orderIdOf = (metadata: Metadata): string | null => {
@@ -56,7 +56,7 @@ export const orderIdOf = (metadata: Metadata): string | null => {
   return text === null || text === "" ? null : cutText(text, maximumOrderId)
 }
 
-/** What of a new invoice's checkout is kept to be told again. */
+/** The fields of a new invoice's `checkout` that are stored, and answered whenever the invoice is read. */
 export interface ShopCheckout {
   readonly speedPolicy: string | null
   readonly paymentMethods: ReadonlyArray<string>
@@ -67,12 +67,12 @@ export interface ShopCheckout {
 
 /** A new invoice of a shop. */
 export interface ShopRequest {
-  /** As it was asked for, in its currency. */
+  /** As the shop asked for it, in its currency. */
   readonly amount: string
   readonly usd: UsdMillis
   readonly currency: ShopCurrency
   readonly metadata: Metadata
-  /** What it is for, where its description begins with the price in another currency; else null. */
+  /** What the invoice is for, where `description` begins with a price in another currency; else null. */
   readonly title: string | null
   readonly description: string | null
   readonly email: string | null
@@ -82,7 +82,7 @@ export interface ShopRequest {
   readonly checkout: ShopCheckout
 }
 
-/** What reading takes beside the body. */
+/** What a new invoice is checked against. */
 export interface ReadingContext {
   readonly environment: Environment
   /** Ids of the store's payment methods. */
@@ -111,11 +111,11 @@ const readAmount = (body: Fields, currency: ShopCurrency | FieldError): ReadAmou
   const amount = readDecimal(body["amount"])
   if (amount === undefined) return { path: "amount", message: amountMessage }
   if (isFieldError(currency)) return { amount, usd: null }
-  const usd = usdOf(amount, currency)
+  const usd = invoiceUsd(amount, currency)
   return usd === null ? { path: "amount", message: amountMessage } : { amount, usd }
 }
 
-/** Why metadata is refused; undefined: it is not. */
+/** Why metadata is refused; undefined: it can be stored. */
 export const metadataFault = (metadata: unknown): FieldError | undefined => {
   const refuse = (message: string): FieldError => ({ path: "metadata", message })
   if (metadata == null) return undefined
@@ -130,6 +130,11 @@ export const metadataFault = (metadata: unknown): FieldError | undefined => {
     : undefined
 }
 
+/** Characters of an unknown payment method that its refusal repeats. */
+const maximumEchoedId = 64
+
+const methodAdvice = "Send ids that the call payment-methods of the store lists, or none for all of them."
+
 const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
   const named = Array.isArray(value) ? value : []
   const errors = named.flatMap((each, index): ReadonlyArray<FieldError> => {
@@ -138,7 +143,7 @@ const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
       ? []
       : [{
         path: `checkout.paymentMethods[${index}]`,
-        message: `Unknown payment method: ${String(each).slice(0, 64)}.`
+        message: `Unknown payment method: ${String(each).slice(0, maximumEchoedId)}. ${methodAdvice}`
       }]
   })
   return { errors, ids: [...new Set(named.map((each) => readMethodId(textOf(each) ?? "")))] }
@@ -150,19 +155,19 @@ const numberIn = (value: unknown): number | null => {
   return Number.isFinite(number) ? number : Number.NaN
 }
 
-/** What a redirect URL may say in place of the invoice's own words. */
-export const filledRedirect = (url: string, invoiceId: string, orderId: string | null): string =>
+/** A redirect URL with the ids in place of `{InvoiceId}` and `{OrderId}`. */
+export const redirectWithIds = (url: string, invoiceId: string, orderId: string | null): string =>
   url.replaceAll("{InvoiceId}", invoiceId).replaceAll("{OrderId}", encodeURIComponent(orderId ?? ""))
 
-/** As long as the id of an invoice. */
-const anyInvoiceId = "00000000-0000-4000-8000-000000000000"
+/** Stands for the invoice's id, which is made after the URL is checked: it has the same length. */
+const sampleInvoiceId = "00000000-0000-4000-8000-000000000000"
 
 const redirectFault = (
   redirect: string,
   environment: Environment,
   orderId: string | null
 ): FieldError | undefined => {
-  const url = filledRedirect(redirect, anyInvoiceId, orderId)
+  const url = redirectWithIds(redirect, sampleInvoiceId, orderId)
   if (isHttpsPage(url) || (environment === "devnet" && isLocalHttpPage(url))) return undefined
   return {
     path: "checkout.redirectURL",
@@ -178,10 +183,10 @@ const redirectIn = (checkout: Fields): string | null => {
 }
 
 /**
- * What the merchant reads that it is for. Amounts are dollars there, so it names those of another currency. Payors read
- * the title, because the payment page shows them the price itself.
+ * The description of the invoice, for the merchant. The invoice's amounts are dollars, so a price in another currency
+ * stands here first. Payors read the title in its place, because the payment page shows them the price itself.
  */
-const describe = (text: string | null, amount: string, { code, rate }: ShopCurrency): string | null => {
+const descriptionOf = (text: string | null, amount: string, { code, rate }: ShopCurrency): string | null => {
   const price = rate === null ? null : `${amount} ${code}`
   const parts = [price, text].filter((part) => part !== null)
   return parts.length === 0 ? null : cutText(parts.join(" · "), maximumDescription)
@@ -238,7 +243,7 @@ export const readInvoiceRequest = (
     currency,
     metadata,
     title: currency.rate === null || description === null ? null : cutText(description, maximumDescription),
-    description: describe(description, amount.amount, currency),
+    description: descriptionOf(description, amount.amount, currency),
     email: email !== null && isEmailAddress(email) ? email : null,
     confirmations: speed === null ? null : confirmationsBySpeed.get(speed)!,
     expiresInMillis: minutes === null ? null : minutes * 60_000,
@@ -253,8 +258,8 @@ export const readInvoiceRequest = (
   }
 }
 
-/** Characters of a webhook's secret that a shop brings. */
-const secretLengths = { least: 8, most: 255 }
+/** Characters of a webhook's secret where the shop sends one. */
+const secretLength = { minimum: 8, maximum: 255 }
 
 /** A webhook as a shop wants it. */
 export interface WebhookRequest {
@@ -267,8 +272,11 @@ export interface WebhookRequest {
   readonly secret: string | null
 }
 
-/** What selects every webhook, and no event. */
+/** The filter of an endpoint that gets every webhook of shops. It selects no event of the service. */
 export const allEvents = "everything"
+
+/** The name of a webhook. One that is never sent is taken too, because plugins may know later versions. */
+const webhookName = /^[A-Za-z]{1,64}$/u
 
 /** Names of webhooks that one endpoint may list. */
 const maximumTypes = 64
@@ -280,14 +288,14 @@ export const readWebhookRequest = (body: Fields): WebhookRequest | ReadonlyArray
     errors.push({ path: "url", message: "Send the URL of your shop that takes webhooks." })
   }
   const secret = textOf(body["secret"])
-  const isKept = secret === null || secret === ""
-  if (!isKept && (secret.length < secretLengths.least || secret.length > secretLengths.most)) {
-    errors.push({ path: "secret", message: `Must have ${secretLengths.least} to ${secretLengths.most} characters.` })
+  const isSecretAbsent = secret === null || secret === ""
+  if (!isSecretAbsent && (secret.length < secretLength.minimum || secret.length > secretLength.maximum)) {
+    errors.push({ path: "secret", message: `Must have ${secretLength.minimum} to ${secretLength.maximum} characters.` })
   }
   const authorized = fieldsOf(body["authorizedEvents"])
   const named = Array.isArray(authorized["specificEvents"]) ? authorized["specificEvents"] : []
   const isAll = authorized["everything"] === true || (body["authorizedEvents"] == null)
-  const types = named.filter((each): each is string => typeof each === "string" && /^[A-Za-z]{1,64}$/u.test(each))
+  const types = named.filter((each): each is string => typeof each === "string" && webhookName.test(each))
   if (types.length !== named.length || types.length > maximumTypes) {
     errors.push({
       path: "authorizedEvents.specificEvents",
@@ -300,6 +308,6 @@ export const readWebhookRequest = (body: Fields): WebhookRequest | ReadonlyArray
     isEnabled: body["enabled"] !== false,
     automaticRedelivery: body["automaticRedelivery"] !== false,
     types: isAll ? null : types,
-    secret: isKept ? null : secret
+    secret: isSecretAbsent ? null : secret
   }
 }

@@ -1,6 +1,6 @@
 /**
- * What BTCPay Server would call an invoice, and which webhooks a change of it sends: by what was told of it before.
- * Pure.
+ * The status that an invoice has for BTCPay Server's clients, and the webhooks that a change of it sends
+ * (modules/docs/reference/btcpay.md#status). Pure.
  */
 import { isCounted } from "../../../schemas/Payment.ts"
 import { type Aggregate, hasPending, type PaymentState } from "../../invoices/plugin.ts"
@@ -14,39 +14,39 @@ export interface ShopState {
   readonly additionalStatus: AdditionalStatus
 }
 
-/** What the state depends on beside the invoice as it is. */
+/** What happened to the invoice before, where its status depends on that and the invoice does not say it. */
 export interface ShopFlags {
-  /** The shop was told that its time is over. */
-  readonly toldExpired: boolean
-  /** It was paid, and then no more: a payment has left its chain. */
-  readonly reversed: boolean
+  /** A webhook `InvoiceExpired` was sent. */
+  readonly isExpirySent: boolean
+  /** It was paid and then was not any more, because a payment left its chain. */
+  readonly isReversed: boolean
   /** It is paid because the merchant accepted what had come. */
-  readonly marked: boolean
+  readonly isMarked: boolean
 }
 
-export const noFlags: ShopFlags = { toldExpired: false, reversed: false, marked: false }
+export const noFlags: ShopFlags = { isExpirySent: false, isReversed: false, isMarked: false }
 
 type Payable = Pick<Aggregate, "invoice" | "payments">
 
 const isUnderWay = ({ status }: PaymentState): boolean => status === "pending" || status === "manual_retry"
 
-/** usd_millis of what counts and of what is on its way. */
+/** usd_millis of the payments that count and of those on their way. */
 const expectedAmount = ({ payments }: Payable): bigint =>
   payments.reduce((sum, { amount, status }) => isCounted(status) || status === "pending" ? sum + amount : sum, 0n)
 
 const state = (status: ShopStatus, additionalStatus: AdditionalStatus): ShopState => ({ status, additionalStatus })
 
-/** The first line that fits. */
-export const stateOf = (current: Payable, { marked, reversed, toldExpired }: ShopFlags): ShopState => {
+/** The first row that fits in modules/docs/reference/btcpay.md#status. */
+export const stateOf = (current: Payable, { isExpirySent, isMarked, isReversed }: ShopFlags): ShopState => {
   const { amount, amountPaid, policy, status } = current.invoice
   if (status === "canceled") return state("Invalid", "Marked")
   if (status === "paid") {
-    if (marked) return state("Settled", "Marked")
-    if (toldExpired) return state("Expired", "PaidLate")
+    if (isMarked) return state("Settled", "Marked")
+    if (isExpirySent) return state("Expired", "PaidLate")
     return state("Settled", amountPaid > amount ? "PaidOver" : "None")
   }
-  if (reversed) return state("Invalid", "None")
-  if (status === "expired" || toldExpired) return state("Expired", amountPaid > 0n ? "PaidPartial" : "None")
+  if (isReversed) return state("Invalid", "None")
+  if (status === "expired" || isExpirySent) return state("Expired", amountPaid > 0n ? "PaidPartial" : "None")
   const expected = expectedAmount(current)
   if (expected > 0n && expected >= amount - BigInt(policy.tolerance)) {
     return state("Processing", expected > amount ? "PaidOver" : "None")
@@ -61,7 +61,7 @@ const wasAccepted = (before: Aggregate, after: Aggregate): boolean =>
 
 /** Whether the change ends the time of the invoice. */
 const endsTime = (flags: ShopFlags, before: Aggregate, after: Aggregate): boolean => {
-  if (flags.toldExpired || flags.reversed || before.invoice.status === "paid") return false
+  if (flags.isExpirySent || flags.isReversed || before.invoice.status === "paid") return false
   const isGraceOver = after.invoice.status === "underpaid" && after.invoice.graceEnded && !before.invoice.graceEnded
   return isGraceOver || (after.invoice.status === "expired" && before.invoice.status !== "expired")
 }
@@ -71,13 +71,13 @@ export const flagsAfter = (flags: ShopFlags, before: Aggregate, after: Aggregate
   const isPaid = after.invoice.status === "paid"
   const wasPaid = before.invoice.status === "paid"
   return {
-    toldExpired: flags.toldExpired || endsTime(flags, before, after),
-    reversed: flags.reversed || (wasPaid && !isPaid && after.invoice.status !== "canceled"),
-    marked: isPaid && (flags.marked || (!wasPaid && wasAccepted(before, after)))
+    isExpirySent: flags.isExpirySent || endsTime(flags, before, after),
+    isReversed: flags.isReversed || (wasPaid && !isPaid && after.invoice.status !== "canceled"),
+    isMarked: isPaid && (flags.isMarked || (!wasPaid && wasAccepted(before, after)))
   }
 }
 
-/** A webhook of a change: its type, and what stands beside the fields that all have. */
+/** A webhook of a change: its type, and the fields that only this type has. */
 export type ShopEvent =
   | { readonly type: "InvoiceCreated" }
   | {
@@ -90,18 +90,6 @@ export type ShopEvent =
   | { readonly type: "InvoicePaidAfterExpiration" }
   | { readonly type: "InvoiceExpired"; readonly partiallyPaid: boolean }
   | { readonly type: "InvoiceInvalid"; readonly manuallyMarked: boolean }
-
-/** Names of all webhooks, as endpoints select them. */
-export const shopEventTypes = [
-  "InvoiceCreated",
-  "InvoiceReceivedPayment",
-  "InvoiceProcessing",
-  "InvoicePaymentSettled",
-  "InvoiceSettled",
-  "InvoicePaidAfterExpiration",
-  "InvoiceExpired",
-  "InvoiceInvalid"
-] as const
 
 const isPaidState = ({ additionalStatus, status }: ShopState): boolean =>
   status === "Settled" || additionalStatus === "PaidLate"
@@ -120,7 +108,7 @@ export const eventsOf = ({ after, before, flags }: ShopChange): ReadonlyArray<Sh
   const to = stateOf(after, nextFlags)
   const previousOf = ({ id }: PaymentState) => before.payments.find((each) => each.id === id)
   const isAccepted = ({ status }: PaymentState) => status !== "rejected" && status !== "reverted"
-  const afterExpiration = flags.toldExpired
+  const afterExpiration = flags.isExpirySent
   const received = after.payments.filter((payment) => {
     const previous = previousOf(payment)
     return isAccepted(payment) && (previous === undefined || previous.status === "rejected")

@@ -1,11 +1,11 @@
 /** Shops' invoices, payments, methods and webhooks as the JSON of BTCPay Server's API. Pure. */
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { formatUnits, readRate, tokenAmountUp, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type PaymentState } from "../../invoices/plugin.ts"
 import type { QuoteRow } from "../../quotes/plugin.ts"
 import type { ShopInvoice } from "../repo.ts"
-import { storeIdOf } from "../rules.ts"
 import { paidAmountOf, tokenRate } from "./Amounts.ts"
 import { methodIdOf } from "./Methods.ts"
 import { speedOf } from "./Requests.ts"
@@ -65,8 +65,8 @@ const paymentStatus = ({ status }: PaymentState): string =>
   status === "reverted" ? "Invalid" : isCounted(status) ? "Settled" : "Processing"
 
 /**
- * A payment. Clients cut its id at the first dash for the hash of the transaction; of several in one transaction the
- * number tells them apart. A payment without a hash has its own id, without dashes.
+ * A payment as shops read it. Clients take what stands before the first dash of its id for the transaction hash. The
+ * number after it tells payments of one transaction apart. A payment without a hash has its own id, without dashes.
  */
 export const paymentJson = (payment: PaymentState, destination: string) => ({
   id: payment.txHash === null ? payment.id.replaceAll("-", "") : `${payment.txHash}-${payment.ordinal - 1}`,
@@ -77,13 +77,13 @@ export const paymentJson = (payment: PaymentState, destination: string) => ({
   destination
 })
 
-/** The method of a payment, of whatever token. */
+/** The id of a payment's method, also where its token is in no catalogue. */
 export const methodOfPayment = (
   { metadata, network, tokenId }: PaymentState,
   ids: ReadonlyMap<number, string>
 ): string => (tokenId === null ? undefined : ids.get(tokenId)) ?? methodIdOf(metadata.token?.symbol ?? null, network)
 
-/** What is known of one way to pay an invoice. */
+/** One way to pay an invoice: a token, its address, the newest quote and the payments by it. */
 export interface PaymentRoute {
   readonly methodId: string
   readonly token: Pick<Token, "decimals" | "symbol">
@@ -94,7 +94,7 @@ export interface PaymentRoute {
   readonly payments: ReadonlyArray<PaymentState>
 }
 
-/** One way to pay an invoice, and what came by it. Every amount is a plain decimal: clients read them as texts. */
+/** One way to pay an invoice as shops read it. Every amount is a plain decimal: clients read amounts as texts. */
 export const paymentMethodJson = (
   current: Aggregate,
   { currency }: ShopInvoice,
@@ -129,7 +129,7 @@ export const paymentMethodJson = (
   }
 }
 
-/** What stands in a webhook beside the fields that all have. */
+/** The fields of a webhook that only its type has. */
 const ownFields = (
   event: ShopEvent,
   payment: { readonly methodId: string; readonly destination: string } | null
@@ -157,7 +157,7 @@ const ownFields = (
   }
 }
 
-/** The part of a webhook's body that is the same for every endpoint and attempt: frozen with the commit. */
+/** The part of a webhook's body that is the same for every endpoint and attempt: the commit stores it. */
 export const webhookData = (
   event: ShopEvent,
   { invoice }: Aggregate,

@@ -1,4 +1,4 @@
-/** Accepts what came short or late, where a shop marks its invoice as settled. */
+/** Accepts a part payment or a late payment, where a shop marks its invoice as settled. */
 import { Effect } from "effect"
 import type { CommitCause } from "../../../runtime/Commit.ts"
 import type { Grant } from "../../../runtime/Http.ts"
@@ -13,10 +13,10 @@ const exceptionsPath = "/api/v1/exceptions"
 const forbidden = 403
 
 export const makeAcceptance = Effect.map(makeOwnApi, (api) => ({
-  /** Whether the caller may accept: it decides about money, so fewer may than may change invoices. */
+  /** Whether the caller may accept. Accepting decides about money, so it needs another right than changing invoices. */
   mayAccept: (caller: Grant): boolean =>
     api.serves(`${exceptionsPath}/{id}/resolve`) && mayDo(caller, "exceptions:resolve", caller.environment),
-  /** False: there is nothing to accept, or it was decided meanwhile. */
+  /** Answers false where there is nothing to accept, or another call has decided in the meantime. */
   accept: Effect.fnUntraced(function*(caller: Grant, current: Aggregate, { requestId }: CommitCause) {
     const id = acceptanceOf(current)
     if (id === null) return false

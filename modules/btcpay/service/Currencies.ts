@@ -1,4 +1,4 @@
-/** The currencies that a shop may price in, and what they are worth when an invoice is made. */
+/** The currencies that a shop may price in, with their rates at this moment. */
 import { Context, Effect, Layer } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { ShopCurrency } from "../rules/Amounts.ts"
@@ -12,8 +12,11 @@ const dollarsOnly = refuse(
     + "exchange rates."
 )
 
-/** Currencies of states, as far as the runtime knows them. Bitcoin and tokens are none. */
-const stateCurrencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"))
+/** The currencies of ISO 4217 that Node knows. Bitcoin and tokens are not among them. */
+const isoCurrencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"))
+
+/** Characters of an unknown code that its refusal repeats. */
+const maximumEchoedCode = 16
 
 const dollars: ShopCurrency = { code: "USD", rate: null }
 
@@ -28,13 +31,23 @@ export class Currencies extends Context.Service<Currencies, {
         find: Effect.fnUntraced(function*(code) {
           if (code === dollars.code) return dollars
           const source = rates.current()
-          if (source === undefined || !stateCurrencies.has(code)) return dollarsOnly
+          if (source === undefined) return dollarsOnly
+          if (!isoCurrencies.has(code)) {
+            return refuse(
+              `Invoices cannot be priced in ${
+                code.slice(0, maximumEchoedCode)
+              }. Set the shop's currency to USD or another one of ISO 4217.`
+            )
+          }
           const found = yield* source.usdPer(code)
           if (found === null) {
             return refuse(`This server has no exchange rate of ${code}. Set the shop's currency to USD or another one.`)
           }
           return (yield* nowSeconds) - found.asOf > maximumRateAgeSeconds
-            ? refuse(`The exchange rate of ${code} is out of date. Ask the operator to look after its source.`)
+            ? refuse(
+              `The exchange rate of ${code} is out of date. Set the shop's currency to USD, or ask the operator to check the `
+                + "source of exchange rates."
+            )
             : { code, rate: found.rate }
         })
       }))

@@ -1,12 +1,12 @@
-/** What currencies are worth in dollars: one source of rates registers, and without one shops price in dollars only. */
+/** Exchange rates to dollars, of the one source that registers. Without a source shops price in dollars only. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as Registry from "../../../runtime/Registry.ts"
 import type { Rate } from "../../../schemas/Money.ts"
 
-/** Seconds after which a rate is too old to make an invoice by: weekends and holidays have no new ones. */
+/** Seconds after which a rate is too old for an invoice. Five days, because weekends and holidays have no new rates. */
 export const maximumRateAgeSeconds = 5 * 86_400
 
-/** What one unit of a currency is in dollars, and as of when, in epoch seconds. */
+/** Dollars for one unit of a currency, and the epoch second from which that rate holds. */
 export interface FiatRate {
   readonly rate: Rate
   readonly asOf: number
@@ -20,7 +20,7 @@ export interface FiatSource {
 }
 
 export class FiatRates extends Context.Service<FiatRates, {
-  /** For as long as the scope lives. A second source is a mistake of the config, and a defect. */
+  /** Registers a source for as long as the scope lives. A second one is a mistake in the config: it ends the start. */
   readonly register: (source: FiatSource) => Effect.Effect<void, never, Scope.Scope>
   /** Undefined: no source is loaded. */
   readonly current: () => FiatSource | undefined

@@ -1,4 +1,4 @@
-/** Invoices of shops as they are read: the invoice itself, and what its shop asked of it. */
+/** Reads invoices of shops: each with the row that says what its shop asked for. */
 import { Effect } from "effect"
 import type { Principal } from "../../../schemas/Auth.ts"
 import { isUuid } from "../../../schemas/Ids.ts"
@@ -12,20 +12,20 @@ export interface FoundInvoice {
   readonly row: ShopInvoice
 }
 
-/** Whose invoices. */
+/** The merchant and the environment that a store stands for, and the credential that asks. */
 export type Store = Pick<Principal, "credential" | "environment" | "merchantId">
 
 /** Reads invoices of shops. No call fails. */
 export interface FoundInvoices {
-  /** Null: no invoice of this store that a shop made. */
+  /** Null: no shop made such an invoice in this store. */
   readonly get: (merchantId: number, environment: Environment, id: string) => Effect.Effect<FoundInvoice | null>
   /** By id alone, for links that shops give out. */
   readonly find: (id: string) => Effect.Effect<FoundInvoice | null>
   /** Newest first. */
   readonly list: (store: Store, filter: ShopInvoiceFilter) => Effect.Effect<ReadonlyArray<FoundInvoice>>
   /**
-   * The invoices by which something came of the longest of these texts that is an order: at most `most`, the newest
-   * first.
+   * Finds the longest of these texts that is an order. Answers its invoices with a payment that came or is on its way:
+   * at most `most`, the newest first.
    */
   readonly receivedOfOrder: (
     store: Store,
@@ -55,7 +55,7 @@ export const makeFoundInvoices = Effect.fnUntraced(function*(repo: Repo) {
     })
   })
 
-  const made: FoundInvoices = {
+  const foundInvoices: FoundInvoices = {
     find,
     get: (merchantId, environment, id) =>
       Effect.map(
@@ -71,5 +71,5 @@ export const makeFoundInvoices = Effect.fnUntraced(function*(repo: Repo) {
         : yield* withInvoices(merchantId, yield* repo.receivedOfOrder(merchantId, environment, orderId, most))
     })
   }
-  return made
+  return foundInvoices
 })

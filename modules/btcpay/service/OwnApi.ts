@@ -1,6 +1,6 @@
 /**
- * Calls of the service's own API for a shop: they pass what a call from outside passes, so that rights, rules and the
- * audit log are those of everybody, and the modules that are called need not be loaded.
+ * Calls the service's own API for a shop. Such a call passes every check that a call from outside passes: rights,
+ * rules and the audit log. The modules that are called need not be loaded: `serves` says whether a path is there.
  */
 import { Data, Effect } from "effect"
 import { randomUUID } from "node:crypto"
@@ -17,17 +17,17 @@ export class OwnApiRefused extends Data.TaggedError("OwnApiRefused")<{
 
 export const makeOwnApi = Effect.map(LocalCalls, (calls) => ({
   serves: calls.serves,
-  /** Answers what stands in `data`. A fault of the service is a refusal that the shop may repeat. */
+  /** Answers the fields of `data`. A status from 500 is a {@link ShopRefusal}: the shop may send its call again. */
   post: Effect.fnUntraced(function*(
     caller: Grant,
     path: LocalCall["path"],
-    sent: NonNullable<LocalCall["body"]>,
+    requestBody: NonNullable<LocalCall["body"]>,
     requestId: string
   ): Effect.fn.Return<Fields, OwnApiRefused | ShopRefusal> {
     const { body, status } = yield* calls.call(caller, {
       method: "POST",
       path,
-      body: sent,
+      body: requestBody,
       idempotencyKey: randomUUID(),
       requestId
     })

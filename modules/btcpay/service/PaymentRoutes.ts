@@ -1,4 +1,4 @@
-/** The ways to pay an invoice whose address was shown, or by which something came. */
+/** The routes of an invoice: those whose address a payor was shown, and those by which a payment came. */
 import { Effect } from "effect"
 import { Chains } from "../../../runtime/Chains.ts"
 import { familyOf } from "../../../schemas/Network.ts"
@@ -24,9 +24,9 @@ export const makePaymentRoutes = Effect.fnUntraced(function*(methods: Methods) {
   ) {
     const { invoice } = current
     const ids = methods.idsIn(invoice.environment)
-    const shown = yield* quotes.routes(invoice.id)
+    const quoteRows = yield* quotes.routes(invoice.id)
     const byMethod = new Map<string, PaymentRoute>()
-    for (const quote of shown) {
+    for (const quote of quoteRows) {
       const methodId = ids.get(quote.tokenId)
       const symbol = methods.symbolOf(quote.tokenId)
       if (methodId === undefined || symbol === undefined) continue
@@ -41,7 +41,7 @@ export const makePaymentRoutes = Effect.fnUntraced(function*(methods: Methods) {
     }
     for (const payment of current.payments.toSorted((a, b) => a.ordinal - b.ordinal)) {
       const methodId = methodOfPayment(payment, ids)
-      const known: PaymentRoute = byMethod.get(methodId) ?? {
+      const route: PaymentRoute = byMethod.get(methodId) ?? {
         methodId,
         token: { symbol: payment.metadata.token?.symbol ?? "", decimals: payment.tokenDecimals ?? 0 },
         address: yield* targetOf(invoice.id, payment),
@@ -49,7 +49,7 @@ export const makePaymentRoutes = Effect.fnUntraced(function*(methods: Methods) {
         quote: null,
         payments: []
       }
-      byMethod.set(methodId, { ...known, payments: [...known.payments, payment] })
+      byMethod.set(methodId, { ...route, payments: [...route.payments, payment] })
     }
     return [...byMethod.values()].map((route) => paymentMethodJson(current, row, route))
   })

@@ -1,6 +1,6 @@
 /**
- * Refunds of shops: the shop prints one link, by which the buyer says where the money goes. They are made by the
- * service's own API, so the module refunds need not be loaded.
+ * Refunds of shops: the shop prints one link, and the buyer who opens it says where the money goes. They are made by
+ * calls of the service's own API, so this module runs without the module refunds.
  */
 import { Context, Effect, Layer, Result } from "effect"
 import { RequestInfo } from "../../../runtime/Http.ts"
@@ -12,7 +12,7 @@ import { isRefundable, ordersIn, readRefundRequest, refundPart, wasPaid } from "
 import { type FoundInvoice, ShopInvoices } from "../service.ts"
 import { makeOwnApi } from "./OwnApi.ts"
 
-/** A refund as a shop prints it into a note of its order. */
+/** The fields of a refund that plugins read: they print the link into the note of the order. */
 export interface ShopRefund {
   readonly id: string
   readonly viewLink: string
@@ -20,8 +20,8 @@ export interface ShopRefund {
 
 const refundsPath = "/api/v1/refunds"
 
-/** Invoices of one order that are looked at: by more of them no single one was paid. */
-const maximumOfOrder = 100
+/** Invoices of one order that are searched for the paid one. A refund of an order with more of them is refused. */
+const maximumInvoicesOfOrder = 100
 
 const noSingleInvoice: FieldError = {
   path: "name",
@@ -40,12 +40,12 @@ export class ShopRefunds extends Context.Service<ShopRefunds, {
       const invoices = yield* ShopInvoices
 
       /**
-       * The invoice that a name belongs to, of the longest number that is an order: the only one with money that can go
-       * back, or the only one that had some. Null: there is none, or several.
+       * The invoice of the order that a name ends with: the only one with money that can be refunded, else the only one
+       * that was paid. Null: there is none, or there are several.
        */
       const invoiceOf = Effect.fnUntraced(function*({ caller }: Shop, name: string) {
-        const found = yield* invoices.receivedOfOrder(caller, ordersIn(name), maximumOfOrder + 1)
-        if (found.length > maximumOfOrder) return null
+        const found = yield* invoices.receivedOfOrder(caller, ordersIn(name), maximumInvoicesOfOrder + 1)
+        if (found.length > maximumInvoicesOfOrder) return null
         const refundable = found.filter(({ current }) => isRefundable(current))
         const [invoice, ...others] = refundable.length > 0
           ? refundable

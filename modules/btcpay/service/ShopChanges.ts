@@ -1,9 +1,10 @@
-/** What a change of an invoice changes of a shop's row, and which webhooks it sends: in the invoice's own commit. */
+/** Changes the row of a shop's invoice and sends its webhooks, in the commit that changes the invoice. */
 import { Effect } from "effect"
 import type { WebhookMessage } from "../../../runtime/Commit.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import type { Aggregate, HookInput } from "../../invoices/plugin.ts"
 import { type Repo, shopInvoiceWrite } from "../repo.ts"
-import { btcpay, storeIdOf } from "../rules.ts"
+import { btcpay } from "../rules.ts"
 import { allEvents, orderIdOf } from "../rules/Requests.ts"
 import { eventsOf, flagsAfter, type ShopEvent, type ShopState, stateOf } from "../rules/Statuses.ts"
 import { methodOfPayment, webhookData } from "../rules/Wire.ts"
@@ -34,8 +35,8 @@ export const makeShopChanges = Effect.fnUntraced(function*(methods: Methods, rep
     }
   }
 
-  /** Keeps the shop's row with every change of its invoice, and tells the shop. */
-  const follow = Effect.fnUntraced(function*({ before, decision, now }: HookInput) {
+  /** The invoice hook: changes the row of the shop's invoice and queues its webhooks, in the invoice's own commit. */
+  const runHook = Effect.fnUntraced(function*({ before, decision, now }: HookInput) {
     // No shop makes the invoice of an order of the commerce API, so nothing is read for one.
     const row = before.invoice.orderId === null ? yield* repo.find(before.invoice.id) : null
     if (row === null) return {}
@@ -57,5 +58,5 @@ export const makeShopChanges = Effect.fnUntraced(function*(methods: Methods, rep
     }
   })
 
-  return { follow, messageOf }
+  return { messageOf, runHook }
 })

@@ -1,12 +1,12 @@
 /**
- * The webhooks of shops as bodies and headers (modules/docs/reference/btcpay.md#webhooks). The protocol signs the body
- * alone, so an old one can be sent again by whoever has it. Pure.
+ * Renders the bodies and headers of shops' webhooks (modules/docs/reference/btcpay.md#webhooks). The protocol signs no
+ * time, so whoever has an old delivery can send it again. Pure.
  */
 import { createHmac } from "node:crypto"
 import type { MessageAttempt, RenderedMessage, WebhookFormat } from "../../../runtime/Webhooks.ts"
 import { btcpay } from "../rules.ts"
 
-/** Puts what differs from attempt to attempt before the fields that were frozen. */
+/** The fields of this attempt, then those that the commit stored for all attempts. */
 const bodyOf = ({ attempt, data, deliveryId, endpointId }: MessageAttempt): string => {
   const own = JSON.stringify({
     deliveryId: attempt === 1 ? deliveryId : `${deliveryId}.${attempt}`,

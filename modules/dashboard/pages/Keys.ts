@@ -1,7 +1,7 @@
-/** API keys: made, changed for another, revoked. */
+/** The page of API keys, which makes, replaces and revokes them. */
 import { Effect } from "effect"
 import { html } from "../../../runtime/pages/Html.ts"
-import { KeyScope, SoleUse } from "../../../schemas/Auth.ts"
+import { KeyScope, SoleUse, storeIdOf } from "../../../schemas/Auth.ts"
 import { KeyPermission } from "../../../schemas/Roles.ts"
 import type { List } from "../service.ts"
 import {
@@ -35,16 +35,16 @@ interface KeyRow {
 
 const pageSize = 25
 
-/** The number by which a shop names its account. */
-const storeIdOf = ({ environment, membership }: Visit): string => `${membership.merchantId}-${environment}`
-
+/** The page that shows a new key, once; for a key of a shop with its Store ID. */
 const keySecret = (visit: Visit, key: string, use: SoleUse | null = null): OneTimeScreen => {
   const { keys: words, sections } = visit.texts
   return {
     screen: secretScreen(visit, {
       title: words.made,
       trail: { text: sections.keys, path: "keys" },
-      text: use === null ? words.secretText : words.shopSecretText(storeIdOf(visit)),
+      text: use === null
+        ? words.secretText
+        : words.shopSecretText(storeIdOf(visit.membership.merchantId, visit.environment)),
       secret: key,
       back: "keys"
     })

@@ -15,7 +15,7 @@ import {
   type ReferenceRates,
   refreshSeconds
 } from "../../../modules/btcpay/drivers/ecb.ts"
-import { usdOf } from "../../../modules/btcpay/rules/Amounts.ts"
+import { invoiceUsd } from "../../../modules/btcpay/rules/Amounts.ts"
 import { FiatRates } from "../../../modules/btcpay/service/FiatRates.ts"
 import { migrations } from "../../../modules/btcpay/migrations.ts"
 import { migrate } from "../../../runtime/Migrate.ts"
@@ -55,15 +55,15 @@ describe("a document of reference rates", () => {
     assert.strictEqual(asOf, dayStart + 16 * 3_600)
     assert.deepStrictEqual(usdPer.get("EUR"), { numerator: 10_880n, denominator: 10_000n })
     // 1.088 dollars are 163.2 yen: 15,000 yen are 100 dollars.
-    assert.strictEqual(usdOf("15000", { code: "JPY", rate: usdPer.get("JPY")! }), 100_000n)
+    assert.strictEqual(invoiceUsd("15000", { code: "JPY", rate: usdPer.get("JPY")! }), 100_000n)
     // 10.01 euros are 10.89088 dollars, rounded up.
-    assert.strictEqual(usdOf("10.01", { code: "EUR", rate: usdPer.get("EUR")! }), 10_891n)
+    assert.strictEqual(invoiceUsd("10.01", { code: "EUR", rate: usdPer.get("EUR")! }), 10_891n)
     assert.isUndefined(usdPer.get("BTC"))
   })
 
   it("is refused with what is wrong with it", () => {
     const wrong = (text: string) => readReferenceRates(text)
-    assert.strictEqual(wrong("<html>Sorry</html>"), "it tells of 0 days and not of one")
+    assert.strictEqual(wrong("<html>Sorry</html>"), "it has rates of 0 days and not of one")
     assert.strictEqual(wrong(documentOf("1.1", "2026-13-45")), "2026-13-45 is no day")
     assert.strictEqual(wrong(documentOf("0")), "its rate of USD cannot be read, or stands there twice")
     assert.strictEqual(

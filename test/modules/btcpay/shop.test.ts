@@ -15,7 +15,7 @@ import {
 } from "btcpay-greenfield-node-client"
 import { Context, Effect, Layer } from "effect"
 import { createHmac, randomUUID } from "node:crypto"
-import { storeIdOf } from "../../../modules/btcpay/rules.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
 import { migratedDatabase } from "../../support/Database.ts"
 import { answers, answersInTurn, makeReceiver, type ReceivedRequest, type Receiver } from "../../support/Receiver.ts"
 import {
@@ -457,7 +457,8 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       const refused = yield* call(`/api/v1/invoices/${paid.id}/status`, { body: { status: "Invalid" } })
       assert.deepStrictEqual(assertStatus(422, refused), [{
         path: "status",
-        message: "Money is on its way or was received: this invoice can no longer be marked invalid."
+        message:
+          "Only a new or expired invoice without any payment can be marked invalid. Refund a payment that was received instead."
       }])
     }))
 
