@@ -132,6 +132,7 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
   ] = await Promise.all(Object.values(tables).map((statement) => database.read(statement)))
   const violations: ReadonlyArray<Violation> = judge({
     chain,
+    leftOut: new Set(surroundings.nodes.flatMap(({ leftOut }) => [...leftOut])),
     shop,
     arrivals: surroundings.arrivals,
     transfers: transfers!,

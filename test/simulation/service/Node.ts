@@ -68,6 +68,8 @@ export const answerTo = (
 
 export class ModelNode {
   readonly trouble: NodeTrouble = noTrouble()
+  /** Hashes of transactions whose transfers it has left out of an answer. */
+  readonly leftOut = new Set<string>()
   readonly url: string
   private readonly chain: ModelChain
   private readonly now: () => number
@@ -94,6 +96,7 @@ export class ModelNode {
   private shown(block: ModelBlock): ReadonlyArray<ModelTransaction> {
     const { hidden, invented, liesUntil } = this.trouble
     if (liesUntil <= this.now()) return block.transactions
+    for (const { hash } of block.transactions) if (hidden.has(hash)) this.leftOut.add(hash)
     const more = invented.get(block.hash)
     return [
       ...block.transactions.map((transaction) =>
