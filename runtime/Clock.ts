@@ -19,21 +19,21 @@ export const MachineClock: Context.Reference<Clock.Clock> = Context.Reference<Cl
   { defaultValue: () => Clock.Clock.defaultValue() }
 )
 
-/** Timers that run on no fiber: for what every request has. */
+/** Timers outside of Effect: the time limit that every request has is too frequent for a fiber each. */
 export interface ProcessTimersShape {
-  /** Milliseconds as of {@link monotonicMillis}. */
+  /** The milliseconds of {@link monotonicMillis}. */
   readonly millis: () => number
-  /** Calls `run` once when so many milliseconds have passed. It keeps no process alive. */
+  /** Calls `run` once after `millis` milliseconds. A timer that waits does not keep the process alive. */
   readonly after: (millis: number, run: () => void) => void
 }
 
-/** Of the machine. */
+/** The timers of Node. */
 export const systemTimers: ProcessTimersShape = {
   millis: () => performance.now(),
   after: (millis, run) => void setTimeout(run, millis).unref()
 }
 
-/** Of the process, unless a simulation repeats a run: there the time of the machine would decide what happens in it. */
+/** Node's timers, except in a simulation: there the machine's time would change what happens from run to run. */
 export const ProcessTimers: Context.Reference<ProcessTimersShape> = Context.Reference<ProcessTimersShape>(
   "tillwire/runtime/ProcessTimers",
   { defaultValue: () => systemTimers }

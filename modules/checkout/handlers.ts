@@ -205,12 +205,12 @@ export const handlers = Operations.group(
     /** All that a screen is drawn from, and the headers it goes under. */
     const loadView = Effect.fnUntraced(function*(pageRequest: PageRequest) {
       const { accent, default_locale, frame_ancestors } = yield* checkout.branding(pageRequest.current)
-      const mayNameRefund = yield* Effect.isSuccess(sessions.requireFull(pageRequest.credentials.signature))
+      const canSetRefundAddress = yield* Effect.isSuccess(sessions.requireFull(pageRequest.credentials.signature))
       return {
         view: yield* checkout.view(pageRequest.snapshot, {
           ...locationOf(pageRequest),
           ...viewRequestOf(pageRequest),
-          mayNameRefund
+          canSetRefundAddress
         }),
         texts: languageOf(pageRequest, default_locale),
         headers: responses.headersFor(accent, frame_ancestors)

@@ -8,7 +8,7 @@ import { focusHeading } from "./island/Focus.ts"
 import { makeClocks } from "./island/Clocks.ts"
 import { copyIn } from "./island/Copy.ts"
 import { makeFollower } from "./island/Follow.ts"
-import { leadBack } from "./island/Return.ts"
+import { startReturn } from "./island/Return.ts"
 import { pickIn } from "./island/Picker.ts"
 import { makeScreen } from "./island/Screen.ts"
 import { searchIn } from "./island/Search.ts"
@@ -21,7 +21,7 @@ const start = (main: HTMLElement, state: HTMLElement, live: HTMLElement, offline
   const clocks = makeClocks(state, announce, () => follower.refetch())
   const search = searchIn(state, announce)
   const nameChoice = pickIn(main, state, (url) => follower.move(url))
-  const returnToShop = leadBack(state, announce)
+  const returnToShop = startReturn(state, announce)
   const showWallets = offerWallets(state, announce)
   const prepare = () => {
     showWallets()

@@ -57,18 +57,16 @@ export const restartWindowSeconds = 604_800
  */
 const leastLifetimeMillis = 60_000
 
-/**
- * Seconds after the payment in which the page leads back to the shop by itself: who opens it later wants to see it.
- */
-export const automaticReturnSeconds = 600
+/** Seconds after the payment in which the page returns to the shop by itself: who opens it later wants to see it. */
+export const returnWindowSeconds = 600
 
-/** Whether the page leads back by itself: never from what needs to be read, as what came too much. */
-export const leadsBack = (
+/** Whether the page returns to the shop by itself. Only the screen `paid` does: the payor has to read the others. */
+export const isReturnDue = (
   screen: Screen,
   { paidAt }: Pick<InvoiceState, "paidAt">,
   isAsked: boolean,
   now: number
-): boolean => isAsked && screen === "paid" && paidAt !== null && now < paidAt + automaticReturnSeconds
+): boolean => isAsked && screen === "paid" && paidAt !== null && now < paidAt + returnWindowSeconds
 
 /**
  * Whether the payor may begin anew: the merchant lets it, and the old invoice ended without anything received. An
@@ -97,7 +95,7 @@ export const replacementFor = (original: InvoiceState): NewInvoice => ({
 export interface View {
   readonly screen: Screen
   readonly details: typeof SessionDetails.Type
-  /** What the shop asked for in its own currency; null: dollars. */
+  /** The shop's price in its own currency; null: dollars alone. */
   readonly shopPrice: ShopPrice | null
   /** The ways to pay, for the list; empty where the screen has none. */
   readonly tokens: ReadonlyArray<typeof AvailableToken.Type>
@@ -128,12 +126,12 @@ export interface View {
   readonly decisions: ReadonlyArray<Decision>
   /** Where "return" leads: the merchant's address with `invoice_id` and `status`; null: nowhere. */
   readonly returnUrl: string | null
-  /** Whether the page leads there by itself: the shop asked for it, and all was paid a short time ago. */
+  /** Whether the page opens `returnUrl` by itself: see `isReturnDue`. */
   readonly returnsAutomatically: boolean
   /** Whether the shop offers some tokens only, of all that are accepted. */
   readonly isOfferLimited: boolean
-  /** Whether whoever has this session may say where a refund goes. */
-  readonly mayNameRefund: boolean
+  /** Whether this session may set the refund address: false for one of a link that anybody may have. */
+  readonly canSetRefundAddress: boolean
   /** The link to the receipt, which can be given away; null: there is none. */
   readonly receiptUrl: string | null
   /** A network that has trouble now, on which this invoice is paid; null: none of its networks has. */

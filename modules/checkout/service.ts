@@ -26,7 +26,7 @@ import { decisionsOf } from "./rules/Decisions.ts"
 import {
   canRestart,
   isCoveredByEvents,
-  leadsBack,
+  isReturnDue,
   replacementFor,
   screenOf,
   sortPaymentMethods,
@@ -47,8 +47,8 @@ export interface ViewRequest {
   /** {@link View.isPhone} */
   readonly isPhone: boolean
   readonly refund: View["refund"]
-  /** {@link View.mayNameRefund} */
-  readonly mayNameRefund: boolean
+  /** {@link View.canSetRefundAddress} */
+  readonly canSetRefundAddress: boolean
   /** The token that was just chosen and had no price, of which no quote tells. */
   readonly unpricedToken: number | null
   /** The token chosen at this merchant before, if that is known. */
@@ -210,9 +210,9 @@ export class Checkout extends Context.Service<Checkout, {
           allowRestart: canRestart(current, pageBranding.allow_restart && terms.canRestart, now),
           payeeProof,
           returnUrl: returnUrlOf(details.payment_return_url, invoice.id, invoice.status),
-          returnsAutomatically: leadsBack(screen, invoice, terms.returnsAutomatically, now),
+          returnsAutomatically: isReturnDue(screen, invoice, terms.returnsAutomatically, now),
           isOfferLimited: terms.offeredTokens !== null,
-          mayNameRefund: request.mayNameRefund,
+          canSetRefundAddress: request.canSetRefundAddress,
           receiptUrl: receipts.urlOf(current, now),
           degradedNetwork: chains.status(invoice.environment, invoice.merchantId)
             .find(({ healthy, network }) => !healthy && relevantNetworks.has(network))?.network ?? null,

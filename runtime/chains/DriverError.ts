@@ -28,9 +28,9 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   /** For operators: names the endpoint, and holds no URL, header or key. */
   reason: Schema.String,
   /**
-   * `no_common_block`: none of the points it was given is on the chain. Trying again is no help, and an operator must
-   * act, except where few were stored and nothing was credited from them. `block_pruned`: the block asked for was
-   * there, and every endpoint says that it does not have it any more. An endpoint may say so by mistake for a while.
+   * `no_common_block`: none of the points that the driver was given is on the chain. Trying again does not help. An
+   * operator must act, except where `mayReanchorAutomatically` in Repairs.ts holds. `block_pruned`: the block asked for
+   * was there, and no endpoint has it any more, as all of them say. An endpoint may say so by mistake for a while.
    */
   condition: Schema.optionalKey(Schema.Literals(["no_common_block", "block_pruned"])),
   /** What kind of failure it is, where something depends on it. */

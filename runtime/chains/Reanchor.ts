@@ -1,8 +1,8 @@
 /**
- * Nothing that was followed is on the chain any more: says so, and goes on from another block if an operator asks; by
- * itself where that can take nothing back that was credited. A chain that is read by blocks goes on below what was
- * followed, and reads from there. One that is asked for accounts
- * goes on at its newest point, and a repair asks again for what came until then.
+ * Handles a network of which no stored block is on the chain any more. The follower reports that, and continues from
+ * another block when an operator asks for it. It does so by itself where nothing that was credited can be taken back. A
+ * chain that is read by blocks continues below the lowest stored block, and reads all blocks from there again. A chain
+ * that is read by accounts continues at its newest point, and a repair asks again for the transfers before it.
  */
 import { Effect, Result, Stream } from "effect"
 import { type AccountHistory, type BlockReading, type ChainPoint, DriverError } from "../Chains.ts"
@@ -20,7 +20,7 @@ import {
   isOpen,
   lowestUncertainHeight,
   maxHeight,
-  mayReanchorAlone,
+  mayReanchorAutomatically,
   minHeight,
   newRepair,
   type Repair,
@@ -135,10 +135,10 @@ const finalHeightBelow = ({ environment, network }: FollowerContext, { finalized
   finalHeight(network, environment, { head: point.height, finalized })
 
 /**
- * Goes on from `anchor`. Blocks before it are read again from the lowest one that may be another now, which lies at
- * most `uncertainBelow` blocks below all that was followed and known.
+ * Continues from a block, the anchor. A repair reads the blocks before it again, from the lowest one that may have been
+ * replaced: at most `uncertainBelow` blocks below all that are stored.
  */
-const goOn = Effect.fnUntraced(function*(
+const continueFrom = Effect.fnUntraced(function*(
   follower: FollowerContext,
   fence: Fence,
   repair: Repair,
@@ -178,7 +178,7 @@ const reanchor = Effect.fnUntraced(function*(follower: FollowerContext, fence: F
   if (typeof chosen === "string") return yield* failReanchor(follower, fence, repair, chosen)
   const anchor = yield* readAnchor(follower, chosen, head.point, final)
   if (typeof anchor === "string") return yield* failReanchor(follower, fence, repair, anchor)
-  yield* goOn(follower, fence, repair, head, anchor, uncertainBlocks[follower.environment])
+  yield* continueFrom(follower, fence, repair, head, anchor, uncertainBlocks[follower.environment])
 })
 
 /** Fails where the endpoints do not agree that a block is on the chain: one of them may be wrong. */
@@ -191,11 +191,11 @@ const requireAgreement = Effect.fnUntraced(function*({ driver, network, watch }:
 })
 
 /**
- * Goes on without an operator, from the newest final block below everything that was followed; answers whether it did.
- * All after that block is read again, and nothing before it was ever followed. A chain that has become shorter than
- * what was followed is left to the operator: its nodes may be being synchronised anew.
+ * Continues without an operator, from the newest final block below the lowest stored one. Answers whether it did. All
+ * blocks after it are read again, and none before it was ever read. A chain that now ends below the lowest stored block
+ * is left to the operator, because its nodes may still be synchronising.
  */
-const reanchorAlone = Effect.fnUntraced(function*(
+const reanchorAutomatically = Effect.fnUntraced(function*(
   follower: FollowerContext,
   fence: Fence,
   repairs: ReadonlyArray<Repair>
@@ -205,14 +205,14 @@ const reanchorAlone = Effect.fnUntraced(function*(
   const oldestFollowed = state.ring.at(-1)?.height
   if (oldestFollowed === undefined) return false
   const finalBefore = finalHeightOf(state)
-  const lost = {
+  const strandedChain = {
     isFull: state.ring.length >= ringSize,
     oldestFollowed,
     finalBefore,
     hasConfirmed: yield* repo.hasConfirmedAbove(network, environment, finalBefore),
     hasGap: repairs.some(hasGap)
   }
-  if (!mayReanchorAlone(lost)) return false
+  if (!mayReanchorAutomatically(strandedChain)) return false
   const head = yield* readHead(follower)
   if (head.point.height < oldestFollowed) return false
   const chosen = anchorHeight(null, finalHeightBelow(follower, head), oldestFollowed)
@@ -221,12 +221,12 @@ const reanchorAlone = Effect.fnUntraced(function*(
   yield* requireAgreement(follower, anchor.point)
   const last = repairs.find(({ kind }) => kind === "reanchor")
   const wanted = { kind: "reanchor", from: null, to: null, ...inheritReanchor(last) } as const
-  // It is stored once it has begun, so that one that cannot begin is tried again or left to the operator.
+  // The repair is stored when it begins, so that one that cannot begin is tried again or left to the operator.
   const repair = {
     ...newRepair({ network, environment }, wanted, last, nowSeconds(follower)),
     version: last?.version ?? 0
   }
-  yield* goOn(follower, fence, repair, head, anchor, 0n)
+  yield* continueFrom(follower, fence, repair, head, anchor, 0n)
   return true
 })
 
@@ -267,22 +267,22 @@ const reanchorAccounts = Effect.fnUntraced(function*(
 })
 
 /**
- * Nothing that was followed is on the chain: goes on from another block where it may, else says so and waits for the
- * chain or the operator.
+ * No stored block is on the chain: continues from another block where it may, else reports `no_common_block` and waits
+ * for the chain or the operator.
  */
 export const handleStranded = Effect.fnUntraced(function*(follower: FollowerContext, fence: Fence) {
   const { history } = follower.driver
   const repairs = yield* follower.repo.repairs(follower.network, follower.environment)
   const repair = repairs.find((repair) => repair.kind === "reanchor" && isOpen(repair) && repair.from === null)
-  const stop = apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
+  const reportCondition = apply(follower, fence, { _tag: "ConditionFound", condition: "no_common_block" })
   if (repair === undefined && history._tag === "BlockHistory") {
-    const isOn = yield* reanchorAlone(follower, fence, repairs).pipe(
-      // It is tried again after the next look at the chain; until then nothing is read.
-      Effect.catchCause((cause) => Effect.andThen(stop, Effect.failCause(cause)))
+    const hasReanchored = yield* reanchorAutomatically(follower, fence, repairs).pipe(
+      // It is tried again when the chain is polled next. Until then no block is read.
+      Effect.catchCause((cause) => Effect.andThen(reportCondition, Effect.failCause(cause)))
     )
-    if (isOn) return
+    if (hasReanchored) return
   }
-  yield* stop
+  yield* reportCondition
   if (repair === undefined) return
   yield* history._tag === "AccountHistory"
     ? reanchorAccounts(follower, fence, repair, history)

@@ -193,26 +193,26 @@ export const advanceRepair = (repair: Repair, last: bigint, credited: number): R
   return repair.kind !== "reanchor" && isRead(next) ? completeRepair(next) : { ...next, status: "running" }
 }
 
-/** What is known of a chain of which no stored block is on it any more. */
-export interface LostChain {
-  /** As many blocks are stored as are kept: those before them were followed too. */
+/** A network of which no stored block is on the chain any more. */
+export interface StrandedChain {
+  /** Whether as many blocks are stored as are ever kept. Blocks before them may have been followed too. */
   readonly isFull: boolean
   /** The lowest block that is stored. */
   readonly oldestFollowed: bigint
   /** The height up to which blocks were final. */
   readonly finalBefore: bigint
-  /** A transfer above that height was confirmed. */
+  /** Whether a transfer above that height was confirmed. */
   readonly hasConfirmed: boolean
-  /** A reanchor before has blocks left to read. */
+  /** Whether an earlier reanchor has blocks left to read. */
   readonly hasGap: boolean
 }
 
 /**
- * Whether following goes on by itself: fewer blocks are stored than are kept, as on a network that was added a short
- * time ago; none of them was final; and nothing was credited that could be taken back. Whatever else has become of such
- * a chain, an operator decides.
+ * Whether the follower may continue without an operator: fewer blocks are stored than are kept, as on a network that
+ * was added a short time ago, none of them was final, and nothing was credited that could be taken back. In every other
+ * case an operator decides.
  */
-export const mayReanchorAlone = (lost: LostChain): boolean =>
+export const mayReanchorAutomatically = (lost: StrandedChain): boolean =>
   !lost.isFull && lost.finalBefore < lost.oldestFollowed && !lost.hasConfirmed && !lost.hasGap
 
 /**

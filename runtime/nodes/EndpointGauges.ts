@@ -29,9 +29,9 @@ export const endpointGaugesFromZero = ({ environment, network }: EndpointOwner) 
   )
 
 /**
- * Writes an entry for each endpoint that stands otherwise than `before`, where nothing is known of an endpoint that
- * the list does not reach. The metrics say how many are in trouble, and only this says which; by its place in the
- * config, as its URL may hold a key. Answers how they stand now.
+ * Logs each endpoint whose standing differs from that in `before`; an endpoint that `before` does not hold counts as
+ * `ok`. The metrics say how many endpoints are in trouble, and only this log says which. It names an endpoint by its
+ * place in the config, because its URL may hold a key. Answers the standings of now.
  */
 const logChanges = Effect.fnUntraced(
   function*(
@@ -51,7 +51,7 @@ const logChanges = Effect.fnUntraced(
   }
 )
 
-/** Shows the endpoints as they stand now. `before`: what the report before this one answered, empty at the first. */
+/** Sets the gauges and logs changed standings. `before`: the answer of the report before, empty for the first one. */
 export const reportEndpoints = Effect.fnUntraced(
   function*({ environment, network }: EndpointOwner, pool: EndpointPool, before: ReadonlyArray<EndpointStanding>) {
     const nowMillis = yield* Clock.currentTimeMillis

@@ -83,7 +83,7 @@ export interface Endpoints<Client extends NodeEndpoint> {
    * that does not answer yet is asked again before its first call.
    */
   readonly verify: Effect.Effect<void, DriverError>
-  /** Shows the endpoints as they stand now: gauges, and an entry of the log for each that stands otherwise. */
+  /** Sets the gauges of the endpoints, and logs each endpoint whose standing changed since the last report. */
   readonly report: Effect.Effect<void>
 }
 
@@ -270,7 +270,7 @@ const failoverIn = <Client extends NodeEndpoint>(
   })
 }
 
-/** See {@link Endpoints.report}: it keeps how the endpoints stood, for the next report. */
+/** Makes {@link Endpoints.report}, which keeps the standings for the next report. */
 const reportIn = <Client extends NodeEndpoint>(context: EndpointsContext<Client>): Endpoints<Client>["report"] => {
   const standings = MutableRef.make<ReadonlyArray<EndpointStanding>>([])
   return Effect.suspend(() => reportEndpoints(context, poolIn(context), MutableRef.get(standings))).pipe(

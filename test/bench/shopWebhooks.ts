@@ -42,7 +42,7 @@ export const shopWebhooks = ({ kills, progress, seed, server }: Bench): Effect.E
       callers: 4,
       betweenMillis: 2_000,
       retry,
-      hurry: false,
+      isShortRun: false,
       seed,
       progress
     })
@@ -58,7 +58,7 @@ export const shopWebhooks = ({ kills, progress, seed, server }: Bench): Effect.E
       row("deliveries of shops", report.deliveries, `of ${report.invoices} invoices, ${report.arrivals} arrivals`),
       row("attempts after the first", report.redeliveries, ""),
       row("given up after all attempts", report.exhausted, ""),
-      row("arrived twice by a kill", report.repeats, `${report.cutOff} were on their way to silent receivers`),
+      row("arrived twice by a kill", report.repeats, `${report.interrupted} were on their way to silent receivers`),
       {
         section: "shop_webhooks",
         what: `promises broken by ${kills} kills`,

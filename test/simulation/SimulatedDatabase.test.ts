@@ -1,6 +1,7 @@
 /**
  * Goal: a seed is the same run on every machine, whatever else happens on the server of its database.
- * Method: a transaction that another database of the server has under way, as the other files of a test run do.
+ * Method: the same seed runs alone, and while another database of the server has a transaction under way, as the
+ * databases of other test files do.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Client } from "pg"

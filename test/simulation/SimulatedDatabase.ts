@@ -33,8 +33,8 @@ const install = [
     as $$ select current_setting('simulated.now')::timestamptz $$`,
   `create function simulated.clock_timestamp() returns timestamptz language sql volatile
     as $$ select current_setting('simulated.now')::timestamptz $$`,
-  // PostgreSQL's own has the transactions of every database on the server, and other tests have theirs beside this one:
-  // of the simulated database no other one is ever under way.
+  // PostgreSQL's own snapshot holds the transactions of every database on the server, so those of other tests would
+  // change a run. In the simulated database there is never another transaction under way.
   `create function simulated.pg_current_snapshot() returns pg_snapshot language sql stable as $$
     select format('%s:%s:', coalesce(pg_current_xact_id_if_assigned(), pg_snapshot_xmax(s)), pg_snapshot_xmax(s))::pg_snapshot
       from pg_catalog.pg_current_snapshot() s $$`,

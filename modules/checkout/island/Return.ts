@@ -1,34 +1,37 @@
-/** Leads back to the shop once all is paid, where the shop asked for it and the payor does not stop it. */
+/** Opens the shop's return link once all is paid, where the shop asked for it and the payor does not stop it. */
 import type { Announce } from "./Announce.ts"
 import { clockText } from "./Clocks.ts"
 import { makeTimer } from "./Timer.ts"
 
-/** Whether this page led back before; remembers that it does: who comes back to it wants to see it. */
-const wasLedBack = (isLeading?: boolean): boolean => {
+/**
+ * Whether this page has opened the return link before in this tab: who comes back wants to see the page. `isReturning`
+ * stores that it does so now.
+ */
+const hasReturned = (isReturning?: boolean): boolean => {
   const key = "till" + location.pathname
   try {
-    if (isLeading) sessionStorage[key] = ""
+    if (isReturning) sessionStorage[key] = ""
     return sessionStorage[key] !== undefined
   } catch {
-    // Without storage a second look leads back again, which can be stopped as well.
+    // Without storage the page returns on each visit, and the payor can stop it each time.
     return false
   }
 }
 
-/** Answers what is to be called for each new screen: it begins to count, or goes on where the screen before was. */
-export const leadBack = (state: HTMLElement, announce: Announce): () => void => {
+/** Makes the function to call for each new screen: it starts the countdown, or continues that of the screen before. */
+export const startReturn = (state: HTMLElement, announce: Announce): () => void => {
   const timer = makeTimer()
-  let left = 0
-  let isStopped = wasLedBack()
+  let secondsLeft = 0
+  let isStopped = hasReturned()
 
   const tick = (box: HTMLElement) => {
-    box.querySelector("time")!.textContent = clockText(left)
+    box.querySelector("time")!.textContent = clockText(secondsLeft)
     timer.set(1000, () => {
-      // Who pays from another app comes back to a page that has waited.
-      if (document.hidden || --left > 0) tick(box)
+      // The countdown waits while the page is hidden, so that who pays in another app still sees it.
+      if (document.hidden || --secondsLeft > 0) tick(box)
       else {
         isStopped = true
-        wasLedBack(true)
+        hasReturned(true)
         const link = box.previousElementSibling as HTMLElement
         link.click()
       }
@@ -45,8 +48,8 @@ export const leadBack = (state: HTMLElement, announce: Announce): () => void => 
       timer.stop()
       state.querySelector("h1")?.focus()
     })
-    if (!left) {
-      left = Number(box.dataset.return)
+    if (!secondsLeft) {
+      secondsLeft = Number(box.dataset.return)
       announce(box.dataset.say)
     }
     tick(box)

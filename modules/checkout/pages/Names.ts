@@ -36,13 +36,13 @@ export const usd = (texts: Texts, decimal: string): string => isolate(texts, dol
 /** usd_millis of the wire as a decimal. */
 export const decimalOf = (millis: number): string => formatUnits(BigInt(millis), 3)
 
-/** An amount in the currency of its shop, as the page's language writes it. */
+/** An amount in the shop's currency, formatted for the page's language. */
 export const shopAmountText = ({ locale }: Texts, { currency, digits }: ShopPrice, amount: string): string =>
   currencyAmount(locale, currency, amount, digits)
 
 /**
- * What an invoice asks for or has received, in usd_millis: in the shop's currency first where it has one, and in
- * dollars. What is to be sent is never told so: it is an amount of a token.
+ * usd_millis that an invoice asks for or has received, as text: first in the shop's currency, where it has one, then in
+ * dollars. The amount to send is never shown so, because it is an amount of a token.
  *
  * @example
  * priceText({ details, shopPrice: euros }, en, 10_000, "received") // => "€9.00 ($10.00)"

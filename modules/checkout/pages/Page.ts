@@ -59,7 +59,7 @@ export const logoOf = (merchant: string, logoUri: string | null): Html => {
     : html`<img class="logo" src="${logo}" alt="" width="40" height="40">`
 }
 
-/** How much: what the shop asked for, and dollars beside it where that was another currency. */
+/** The price of the invoice: in the shop's currency with the dollars below it, or in dollars alone. */
 const amountDue = ({ details, shopPrice }: Pick<View, "details" | "shopPrice">, texts: Texts): Html => {
   const inDollars = html`<bdi>${dollars(texts.locale, details.amount_decimal)}</bdi>`
   return shopPrice === null

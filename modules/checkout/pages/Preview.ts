@@ -221,7 +221,7 @@ const viewOf = (screen: Screen, request: PreviewRequest, now: number): View => {
     returnUrl: "https://shop.example",
     returnsAutomatically: false,
     isOfferLimited: false,
-    mayNameRefund: true,
+    canSetRefundAddress: true,
     receiptUrl: null,
     degradedNetwork: null,
     simulator: false,

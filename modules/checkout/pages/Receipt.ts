@@ -70,21 +70,21 @@ export const returnLink = (view: View, texts: Texts, kind: "main" | "plain"): Ht
     html`<a class="button ${kind}" href="${link}">${texts.returnTo(isolate(texts, merchantOf(view)))}</a>`
 }
 
-/** Seconds until the page leads back: as long as who reads slowly has to stop it (WCAG 2.2.1). */
+/** Seconds until the page returns to the shop. WCAG 2.2.1 asks for 20 s or more in which a payor can stop it. */
 export const returnSeconds = 20
 
-/** What the script leads back with, at {@link returnLink}: a clock, and a button that stops it. */
+/** The countdown to the return, after {@link returnLink}: a clock and a button that stops it. The script shows it. */
 export const returnClock = (view: View, texts: Texts): Html | false => {
   const merchant = isolate(texts, merchantOf(view))
   return view.returnsAutomatically && webUrl(view.returnUrl) !== null &&
-    html`<div class="way" data-return="${returnSeconds}" data-say="${returnWords(view, texts)}" hidden>
+    html`<div class="way" data-return="${returnSeconds}" data-say="${returnAnnouncement(view, texts)}" hidden>
       <p class="timer"><span>${texts.returnsIn(merchant)}</span><time>${clock(returnSeconds)}</time></p>
       <button type="button">${texts.stayHere}</button>
     </div>`
 }
 
-/** The same for who hears the page. */
-export const returnWords = (view: View, texts: Texts): string =>
+/** The countdown as a sentence for screen readers. */
+export const returnAnnouncement = (view: View, texts: Texts): string =>
   texts.returnsSoon(isolate(texts, merchantOf(view)), returnSeconds, texts.stayHere)
 
 /** The link to the receipt: to be opened, and with a script copied. False: there is none. */
@@ -122,11 +122,11 @@ export const decisions = (view: Pick<View, "decisions" | "details">, texts: Text
   view.decisions.map((decision) => decisionNote(view, texts, decision))
 
 /**
- * Where money could go back to: on the network it came from. False: nothing came from any, or whoever has the link may
- * see the page, and only its payor may say this: the screen tells whom to ask then.
+ * The form for the refund address, on the network of the payment. False: no payment names a network, or the session
+ * may not set the address. The screen says whom to ask then.
  */
 export const refund = (view: View, texts: Texts): Html | false => {
-  if (!view.mayNameRefund) return false
+  if (!view.canSetRefundAddress) return false
   const network = view.details.payments.find((payment) => payment.network !== null)?.network ?? null
   // A refund that is under way has its destination, or asks for it by its claim link.
   if (network === null || view.decisions.some(({ kind }) => kind === "refund")) return false

@@ -27,9 +27,9 @@ import {
   invoiceLine,
   receiptLink,
   refund,
+  returnAnnouncement,
   returnClock,
   returnLink,
-  returnWords,
   type SessionPayment,
   sum,
   transactions
@@ -96,7 +96,7 @@ const completeScreen = (
   const paidAt = lastConfirmedAt(payments)
   return {
     title,
-    ...(view.returnsAutomatically && view.returnUrl !== null ? { say: returnWords(view, texts) } : {}),
+    ...(view.returnsAutomatically && view.returnUrl !== null ? { say: returnAnnouncement(view, texts) } : {}),
     body: withSteps(
       texts,
       3,

@@ -50,7 +50,7 @@ export interface Texts {
   readonly found: (count: number) => string
   readonly nothingFound: string
   readonly noMethods: (merchant: string) => string
-  /** The same, where the shop takes some currencies only. */
+  /** {@link noMethods} where the shop offers some currencies only. */
   readonly noOfferedMethods: (merchant: string) => string
   readonly proceed: string
   readonly proceedWith: (token: string, network: string) => string
@@ -134,14 +134,14 @@ export interface Texts {
   readonly overpaidTitle: (extra: string) => string
   readonly overpaid: (extra: string, merchant: string) => string
   readonly returnTo: (merchant: string) => string
-  /** Beside a clock that runs down to the return. */
+  /** Before the clock of the countdown to the return. */
   readonly returnsIn: (merchant: string) => string
-  /** The same, spoken: `stay` is what is to be pressed against it. */
+  /** The countdown for screen readers. `stay` is the label of the button that stops it. */
   readonly returnsSoon: (merchant: string, seconds: number, stay: string) => string
   readonly stayHere: string
   readonly paidAt: string
   readonly total: string
-  /** Before the dollars that stand beside a price in another currency, for who cannot see how they stand. */
+  /** For screen readers, before the dollars that are below a price in another currency. */
   readonly inDollars: string
   readonly receipt: string
   readonly receiptOpen: string

@@ -14,8 +14,8 @@ export interface ShopPrice {
 }
 
 /**
- * `received`: down to the minor unit, so that nobody is told that more came than did. `remaining`: up, so that what is
- * told never falls short of what is asked for. Both are in the merchant's favour.
+ * `received` rounds down to the minor unit, so that no more is shown than was received. `remaining` rounds up, so that
+ * no less is shown than is still due. Both are in the merchant's favour.
  */
 export type ShopRounding = "received" | "remaining"
 
@@ -30,7 +30,7 @@ export const inShopCurrency = (
   return formatUnits(rounding === "received" ? dividend / divisor : (dividend + divisor - 1n) / divisor, digits)
 }
 
-/** The same; the whole price is as the shop asked for it, so that no rounding changes it. */
+/** {@link inShopCurrency}, except that the whole price is exactly the amount that the shop asked for. */
 export const shopAmountOf = (
   price: ShopPrice,
   millis: bigint,

@@ -1,34 +1,34 @@
-/** What the feature that made an invoice wants its payors to see: a price in another currency, some tokens only. */
+/** The terms of invoices for their payors, from the feature that made them: a price in its currency, some tokens. */
 import { Context, Effect, Layer, type Scope } from "effect"
 import type { InvoiceState } from "../../invoices/plugin.ts"
 import type { ShopPrice } from "../rules/ShopPrice.ts"
 
-/** What holds for the payors of one invoice. It never changes what counts: any token that is accepted does. */
+/** The terms of one invoice. They limit what payors are offered; a payment by any other accepted token still counts. */
 export interface PayorTerms {
-  /** Shown before the dollars; null: there are only dollars. */
+  /** The price that is shown first, before the dollars; null: dollars are shown alone. */
   readonly price: ShopPrice | null
-  /** Ids of the tokens that are offered, whether they can be paid with or not; null: all that are accepted. */
+  /** Ids of the tokens that are offered, those that cannot be used now among them; null: all that are accepted. */
   readonly offeredTokens: ReadonlySet<number> | null
-  /** Whether the payment page leads back to the shop by itself, once all is paid. */
+  /** Whether the payment page opens the shop's return address by itself, once all is paid. */
   readonly returnsAutomatically: boolean
-  /** Whether the payor may begin anew by an invoice of the service's own, of which the feature would hear nothing. */
+  /** Whether the payor may replace an ended invoice by a new one, which the feature would know nothing of. */
   readonly canRestart: boolean
 }
 
-/** What holds for invoices that nobody says anything of. */
-const plainTerms: PayorTerms = {
+/** The terms of an invoice for which no feature has any. */
+const defaultTerms: PayorTerms = {
   price: null,
   offeredTokens: null,
   returnsAutomatically: false,
   canRestart: true
 }
 
-/** The terms of an invoice; null: another feature made it, or none. */
+/** Finds the terms of an invoice; null: the feature that looks did not make it. */
 export type FindTerms = (invoice: Pick<InvoiceState, "environment" | "id">) => Effect.Effect<PayorTerms | null>
 
-/** Who says terms of invoices: a feature that makes them registers itself. */
+/** Asks the features that registered for the terms of an invoice. */
 export class InvoiceTerms extends Context.Service<InvoiceTerms, {
-  /** Adds a feature for as long as the scope lives. An invoice is made by one feature, so their order is no matter. */
+  /** Adds a feature for as long as the scope lives. At most one has terms of an invoice, so any order will do. */
   readonly register: (find: FindTerms) => Effect.Effect<void, never, Scope.Scope>
   readonly of: (invoice: Pick<InvoiceState, "environment" | "id">) => Effect.Effect<PayorTerms>
 }>()("tillwire/modules/payments/InvoiceTerms") {
@@ -45,7 +45,7 @@ export class InvoiceTerms extends Context.Service<InvoiceTerms, {
           const terms = yield* find(invoice)
           if (terms !== null) return terms
         }
-        return plainTerms
+        return defaultTerms
       })
     })
   })

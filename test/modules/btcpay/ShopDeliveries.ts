@@ -1,6 +1,6 @@
 /**
- * Shops that hear of their invoices from two instances on one database, while their receivers fail in every way and the
- * instances are killed and started again. Afterwards everything is checked that was sent.
+ * Two instances on one database send webhooks to shops, while the receivers fail in every way and the instances are
+ * killed and started again. Afterwards every webhook that was sent is checked.
  */
 import { Effect, Exit, Fiber, type Scope } from "effect"
 import { createHash } from "node:crypto"
@@ -14,14 +14,14 @@ import {
   checkShopDeliveries,
   type ExpectedInvoice,
   type ShopArrival,
-  type ShopBreak,
   type ShopCheckResult,
   type ShopDeliveryRow,
   type ShopEndpoint,
-  type ShopHistory
+  type ShopHistory,
+  type ShopOutage
 } from "./ShopDeliveryChecker.ts"
 
-/** How a shop's receiver behaves. All take what comes again often enough, but for `exhausting` and `single`. */
+/** How a shop's receiver behaves. All but `exhausting` and `single` accept every delivery within its attempts. */
 export const shopReceiverKinds = ["steady", "failing", "exhausting", "silent", "single"] as const
 export type ShopReceiverKind = typeof shopReceiverKinds[number]
 
@@ -37,13 +37,13 @@ export interface ShopRunOptions {
   /** Shops' servers that order at once, and milliseconds between two orders of one. */
   readonly callers: number
   readonly betweenMillis: number
-  /** As the service is configured. */
+  /** The retry policy in the config of the service. */
   readonly retry: { readonly baseMillis: number; readonly factor: number }
   /**
-   * Kills while an attempt is on its way to a receiver that says nothing, and gives up for the dead what they had
-   * claimed, rather than wait for their leases.
+   * A short run kills an instance while a receiver leaves its attempt unanswered, and expires the leases of killed
+   * instances instead of waiting for them.
    */
-  readonly hurry: boolean
+  readonly isShortRun: boolean
   readonly seed: number
   readonly progress: (line: string) => void
 }
@@ -53,7 +53,7 @@ export interface ShopReport extends ShopCheckResult {
   readonly invoices: number
   readonly kills: number
   /** Attempts that were on their way when their sender was killed. */
-  readonly cutOff: number
+  readonly interrupted: number
   /** What was checked. */
   readonly history: ShopHistory
 }
@@ -76,16 +76,16 @@ const typesOf: Readonly<Record<ShopReceiverKind, ReadonlyArray<string> | null>> 
   single: ["InvoiceCreated", "InvoiceSettled", "InvoiceInvalid"]
 }
 
-/** Attempts of a delivery, and where the shop wants no other (modules/docs/reference/webhooks.md#retries). */
+/** Attempts of a delivery on devnet (modules/docs/reference/webhooks.md#retries). */
 const attemptLimit = 4
 
-/** Before a client asks again what got no answer. */
-const againMillis = 50
+/** Milliseconds before a client repeats a call that got no answer. */
+const reaskMillis = 50
 
-/** Until the socket of a process that was killed is seen to be closed. */
+/** Milliseconds until the receiver sees that the sockets of a killed process are closed. */
 const closeMillis = 500
 
-/** For retries to end and breakers to close, the leases of the dead included. */
+/** Milliseconds for all retries to end, with circuit breakers and the leases of killed instances. */
 const drainMillis = 300_000
 
 const now = () => performance.timeOrigin + performance.now()
@@ -93,7 +93,7 @@ const now = () => performance.timeOrigin + performance.now()
 type Answer = number | "reset" | "silence"
 
 /** What a receiver answers to the attempt of its n-th delivery, from 1: few enough failures for no breaker to open. */
-const answerTo = (kind: ShopReceiverKind, ordinal: number, attempt: number, hurry: boolean): Answer => {
+const answerTo = (kind: ShopReceiverKind, ordinal: number, attempt: number, isShortRun: boolean): Answer => {
   const place = ordinal % 6
   switch (kind) {
     case "steady":
@@ -105,7 +105,7 @@ const answerTo = (kind: ShopReceiverKind, ordinal: number, attempt: number, hurr
     case "exhausting":
       return place === 2 ? 500 : 200
     case "silent":
-      return attempt === 1 && (hurry ? ordinal === 2 : ordinal % 30 === 2) ? "silence" : 200
+      return attempt === 1 && (isShortRun ? ordinal === 2 : ordinal % 30 === 2) ? "silence" : 200
     case "single":
       return place === 3 ? 503 : 200
   }
@@ -116,7 +116,7 @@ const listen = (
   receiver: Receiver,
   { path }: Pick<ShopEndpoint, "path">,
   kind: ShopReceiverKind,
-  hurry: boolean
+  isShortRun: boolean
 ): ReadonlyArray<() => ShopArrival> => {
   const kept: Array<() => ShopArrival> = []
   const ordinals = new Map<string, number>()
@@ -126,7 +126,7 @@ const listen = (
     ordinals.set(originalDeliveryId, ordinal)
     const attempt = Number(deliveryId.slice(originalDeliveryId.length + 1) || 1)
     const isFirst = !kept.some((each) => each().body.includes(`"deliveryId":"${deliveryId}"`))
-    const planned = answerTo(kind, ordinal, attempt, hurry)
+    const planned = answerTo(kind, ordinal, attempt, isShortRun)
     // What was cut off by a kill comes again as the same attempt, and is answered then.
     const answer = planned === "silence" && !isFirst ? 200 : planned
     const answeredAt = answer === "silence" ? null : now()
@@ -168,24 +168,24 @@ const order = Effect.fnUntraced(function*(
   yield* shop(`/invoices/${id}`, { method: "PUT", body: { metadata: second } })
   const status = Effect.map(shop(`/invoices/${id}`, {}), ({ json }) => json.status as string)
   const own = (type: string) => ({ type, metadata: second })
-  const begun = [{ type: "InvoiceCreated", metadata: first }]
-  /** Does what is to be done for a status, which may have been done by a call that got no answer. */
-  const bring = (wanted: string, act: (status: string) => Effect.Effect<unknown>): Effect.Effect<void> =>
-    Effect.flatMap(status, (is) => is === wanted ? Effect.void : Effect.andThen(act(is), bring(wanted, act)))
+  const createdWebhook = [{ type: "InvoiceCreated", metadata: first }]
+  /** Acts until the invoice has a status. A call without an answer may have acted already. */
+  const reachStatus = (wanted: string, act: (status: string) => Effect.Effect<unknown>): Effect.Effect<void> =>
+    Effect.flatMap(status, (is) => is === wanted ? Effect.void : Effect.andThen(act(is), reachStatus(wanted, act)))
   const simulate = (action: string) => native(`/api/v1/devnet/invoices/${id}/simulate`, { body: { action } })
   if (n % 3 === 0) {
-    yield* bring("Settled", (is) => simulate(is === "Processing" ? "confirm" : "pay"))
+    yield* reachStatus("Settled", (is) => simulate(is === "Processing" ? "confirm" : "pay"))
     const paid = ["InvoiceReceivedPayment", "InvoiceProcessing", "InvoicePaymentSettled", "InvoiceSettled"]
-    return { invoiceId: id, webhooks: [...begun, ...paid.map(own)] }
+    return { invoiceId: id, webhooks: [...createdWebhook, ...paid.map(own)] }
   }
   if (n % 3 === 1) {
-    yield* bring("Invalid", () => shop(`/invoices/${id}/status`, { body: { status: "Invalid" } }))
-    return { invoiceId: id, webhooks: [...begun, own("InvoiceInvalid")] }
+    yield* reachStatus("Invalid", () => shop(`/invoices/${id}/status`, { body: { status: "Invalid" } }))
+    return { invoiceId: id, webhooks: [...createdWebhook, own("InvoiceInvalid")] }
   }
-  return { invoiceId: id, webhooks: begun }
+  return { invoiceId: id, webhooks: createdWebhook }
 })
 
-/** Invoices that a call made which got no answer, so that their shop made another. */
+/** Invoices that were made by a call without an answer, so that the shop made a second one. */
 const unanswered = Effect.fnUntraced(function*(
   orders: number,
   known: ReadonlyArray<ExpectedInvoice>,
@@ -211,12 +211,12 @@ const readRows = (query: ShopRunOptions["query"]) =>
     (rows) => rows as ReadonlyArray<ShopDeliveryRow & Record<string, any>>
   )
 
-/** Runs the shop, kills what there is to kill, lets the queues run dry, and says what was held. */
+/** Runs the shop, kills instances, waits until every delivery is over, and checks the history. */
 export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport> =>
   Effect.scoped(Effect.gen(function*() {
     run.progress(`shop webhooks: seed ${run.seed}`)
     const random = seededRandom(run.seed)
-    const { hurry, query, receiver } = run
+    const { isShortRun, query, receiver } = run
     const instances = yield* Effect.all([makeRestartable(run.start(0)), makeRestartable(run.start(1))], {
       concurrency: 2
     })
@@ -232,7 +232,7 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
           (exit) => Exit.isSuccess(exit) && exit.value.status < 500 ? exit.value : null
         )
       }).pipe(
-        Effect.tap((answer) => answer === null ? Effect.sleep(againMillis) : Effect.void),
+        Effect.tap((answer) => answer === null ? Effect.sleep(reaskMillis) : Effect.void),
         Effect.repeat({ while: (answer) => answer === null })
       ) as ReturnType<Ask>
     const native = ask("", { "x-api-key": merchant!.key })
@@ -248,7 +248,7 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
         const path = `/${kind}`
         const types = typesOf[kind]
         const secret = `${kind}: the shop's own, no base64 ${createHash("sha256").update(path).digest("hex")}`
-        kept.push(listen(receiver, { path }, kind, hurry))
+        kept.push(listen(receiver, { path }, kind, isShortRun))
         const { json } = yield* shop(`/stores/${store}/webhooks`, {
           body: {
             url: receiver.url(path),
@@ -275,26 +275,26 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
       Effect.all(Array.from({ length: run.callers }, () => caller), { concurrency: "unbounded" })
     )
 
-    const breaks: Array<ShopBreak> = []
-    let cutOff = 0
+    const outages: Array<ShopOutage> = []
+    let interrupted = 0
     const isUnderWay = ({ answeredAt, endedAt }: ShopArrival) => answeredAt === null && endedAt === null
     const kill = Effect.fnUntraced(function*(instance: 0 | 1, comesBack: boolean) {
       const at = now()
       const underWay = arrivals().filter(isUnderWay).length
       yield* instances[instance].end("SIGKILL")
       yield* Effect.sleep(closeMillis)
-      cutOff += underWay - arrivals().filter(isUnderWay).length
-      breaks.push({ at, until: now() })
-      if (hurry) yield* expireLeases({ query })
+      interrupted += underWay - arrivals().filter(isUnderWay).length
+      outages.push({ at, until: now() })
+      if (isShortRun) yield* expireLeases({ query })
       yield* comesBack ? instances[instance].boot : Effect.sleep(run.longestLife)
     })
     for (let killed = 0; killed < run.kills; killed++) {
-      if (hurry && killed === 0) {
+      if (isShortRun && killed === 0) {
         const looks = Effect.sync(() => arrivals().some(isUnderWay))
         yield* until("a receiver was asked and says nothing", looks, (is) => is)
       } else yield* Effect.sleep(run.shortestLife + random() * (run.longestLife - run.shortestLife))
-      // In a hurry nobody waits for the start of the last one: the other one does all that is left.
-      yield* kill(hurry ? killed % 2 === 0 ? 0 : 1 : random() < 0.5 ? 0 : 1, !hurry || killed + 1 < run.kills)
+      // A short run does not start the last one again: the other instance does all that is left.
+      yield* kill(isShortRun ? killed % 2 === 0 ? 0 : 1 : random() < 0.5 ? 0 : 1, !isShortRun || killed + 1 < run.kills)
       run.progress(`shop webhooks: ${killed + 1} kills, ${orders} orders, ${arrivals().length} arrivals`)
     }
     isOpen = false
@@ -314,7 +314,7 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
         ...arrivals(),
         ...others.map((each) => ({ ...each, answeredAt: null, status: null, retryAfterSeconds: 0 }))
       ],
-      breaks,
+      outages,
       ...run.retry
     }
     return {
@@ -322,7 +322,7 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
       seed: run.seed,
       invoices: history.invoices.length,
       kills: run.kills,
-      cutOff,
+      interrupted,
       history
     }
   }))

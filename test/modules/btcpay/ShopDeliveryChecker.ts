@@ -1,7 +1,7 @@
 /**
- * Says whether shops heard of their invoices as modules/docs/reference/btcpay.md#webhooks promises, by what everybody
- * saw: the client that changed the invoices, the rows of the database, and the receivers. Pure, so that a history can
- * be spoiled by hand and the check be seen to fail.
+ * Checks whether shops got the webhooks of their invoices as modules/docs/reference/btcpay.md#webhooks promises, by
+ * three records: of the client that changed the invoices, of the database, and of the receivers. Pure, so that a test
+ * can spoil a history by hand and see the check fail.
  */
 import { createHmac } from "node:crypto"
 
@@ -45,8 +45,8 @@ export interface ShopDeliveryRow {
   readonly data: string
 }
 
-/** A moment at which an instance was taken from its work. */
-export interface ShopBreak {
+/** The time in which an instance was killed and its sockets closed. */
+export interface ShopOutage {
   readonly at: number
   readonly until: number
 }
@@ -56,7 +56,7 @@ export interface ShopHistory {
   readonly invoices: ReadonlyArray<ExpectedInvoice>
   readonly rows: ReadonlyArray<ShopDeliveryRow>
   readonly arrivals: ReadonlyArray<ShopArrival>
-  readonly breaks: ReadonlyArray<ShopBreak>
+  readonly outages: ReadonlyArray<ShopOutage>
   /** Milliseconds before the first retry, and what each further one is multiplied by. */
   readonly baseMillis: number
   readonly factor: number
@@ -69,7 +69,7 @@ export interface ShopCheckResult {
   readonly arrivals: number
   /** Attempts after the first. */
   readonly redeliveries: number
-  /** Arrivals of an attempt that had arrived before: by a break alone. */
+  /** Arrivals of an attempt that had arrived before. Only an outage may cause one. */
   readonly repeats: number
   /** Given up after all attempts. */
   readonly exhausted: number
@@ -78,7 +78,7 @@ export interface ShopCheckResult {
 /** Retries come within 20 % of their time (modules/docs/reference/webhooks.md#retries). */
 const jitter = 0.2
 
-/** Clocks of two processes on one machine, and what a timer may be early. */
+/** Milliseconds by which clocks of two processes on one machine may differ and a timer may fire early. */
 const clockSlackMillis = 5
 
 /** An arrival with what its body says of itself. */
@@ -117,10 +117,10 @@ const read = (arrival: ShopArrival): ReadArrival => {
   }
 }
 
-const isTaken = ({ status }: ShopArrival): boolean => status !== null && status >= 200 && status < 300
+const isAccepted = ({ status }: ShopArrival): boolean => status !== null && status >= 200 && status < 300
 
-/** When whoever sent it knew how it ended: not while this is null. */
-const knownAt = ({ answeredAt, endedAt }: ShopArrival): number | null => answeredAt ?? endedAt
+/** When the sender knew how the attempt ended; null: it does not know yet. */
+const endKnownAt = ({ answeredAt, endedAt }: ShopArrival): number | null => answeredAt ?? endedAt
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
@@ -143,24 +143,24 @@ const faultsOfNext = (
   before: ReadArrival,
   after: ReadArrival,
   { attemptLimit }: ShopEndpoint,
-  { baseMillis, breaks, factor }: ShopHistory
+  { baseMillis, outages, factor }: ShopHistory
 ): ReadonlyArray<string> => {
-  const known = knownAt(before)
+  const known = endKnownAt(before)
   if (known === null || after.startedAt < known) return ["one at a time: began while the one before was on its way"]
   if (before.originalDeliveryId !== after.originalDeliveryId) {
     const faults: Array<string> = []
-    if (!isTaken(before) && before.attempt < attemptLimit) {
+    if (!isAccepted(before) && before.attempt < attemptLimit) {
       faults.push(`order: came while attempt ${before.attempt} of the one before had failed`)
     }
     if (after.attempt !== 1) faults.push(`attempts: begins with attempt ${after.attempt}`)
     return faults
   }
   if (after.attempt === before.attempt) {
-    const isBroken = breaks.some(({ at, until }) => at <= after.startedAt && until >= before.startedAt)
+    const isBroken = outages.some(({ at, until }) => at <= after.startedAt && until >= before.startedAt)
     return isBroken ? [] : [`attempts: attempt ${after.attempt} came twice, and nothing was broken between`]
   }
   if (after.attempt !== before.attempt + 1) return [`attempts: ${after.attempt} came after ${before.attempt}`]
-  if (isTaken(before)) return ["attempts: came again though it was taken"]
+  if (isAccepted(before)) return ["attempts: came again though it was taken"]
   const pause = Math.max(
     baseMillis * factor ** (before.attempt - 1) * (1 - jitter),
     before.retryAfterSeconds * 1_000
@@ -190,9 +190,9 @@ const faultsOfRows = (
       continue
     }
     if (own.some(({ frozen }) => frozen !== data)) faults.push(`frozen: ${id} differs from what its commit stored`)
-    const expected = isTaken(last) ? "succeeded" : "failed"
+    const expected = isAccepted(last) ? "succeeded" : "failed"
     if (status !== expected) faults.push(`outcomes: ${id} is ${status} and not ${expected}`)
-    if (!isTaken(last) && last.attempt !== attemptLimit) faults.push(`outcomes: ${id} ended after ${last.attempt}`)
+    if (!isAccepted(last) && last.attempt !== attemptLimit) faults.push(`outcomes: ${id} ended after ${last.attempt}`)
     if (attempt !== last.attempt) faults.push(`outcomes: ${id} has ${attempt} attempts, ${last.attempt} came`)
   }
   return faults
@@ -209,13 +209,13 @@ const faultsOfInvoices = (
   const known = new Set(invoices.map(({ invoiceId }) => invoiceId))
   const stray = [...byInvoice.keys()].filter((id) => !known.has(id))
   return [
-    ...stray.map((id) => `told: heard of ${id}, which nobody made`),
+    ...stray.map((id) => `webhooks: heard of ${id}, which nobody made`),
     ...invoices.flatMap(({ invoiceId, webhooks }) => {
       const wanted = webhooks.filter(({ type }) => types === null || types.includes(type))
       const told = (byInvoice.get(invoiceId) ?? []).map(({ metadata, type }) => ({ type, metadata }))
       return same(told, wanted)
         ? []
-        : [`told: heard ${JSON.stringify(told)} of ${invoiceId} in place of ${JSON.stringify(wanted)}`]
+        : [`webhooks: heard ${JSON.stringify(told)} of ${invoiceId} in place of ${JSON.stringify(wanted)}`]
     })
   ]
 }

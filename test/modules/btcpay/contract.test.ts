@@ -33,7 +33,11 @@ const unusedHook = {
 interface ShopTown {
   readonly service: Service
   readonly store: string
-  /** The headers of each caller of the matrix. */
+  /**
+   * The headers of each caller of the matrix. `address`: a key for other addresses. `store`: a good key that names
+   * another store. `stranger`: another merchant's key for its own store. `merchant`: a key without a sole use, at
+   * PrestaShop's URL. `short`: the key without underscores.
+   */
   readonly callers: Readonly<Record<string, Readonly<Record<string, string>>>>
   readonly strangerStore: string
   readonly newKey: (fields: object) => Effect.Effect<string>

@@ -24,16 +24,17 @@ const seen = { networks: [], handling: "done" } as const
 const due = now + 1_001
 const graceOver = now + 1_000 + 86_401
 
-interface Told {
+/** An invoice after a commit, and the webhooks of that commit. */
+interface Outcome {
   readonly current: Aggregate
   readonly flags: ShopFlags
   readonly events: ReadonlyArray<ShopEvent>
 }
 
-const begin: Told = { current: { invoice: unpaid, payments: [], exceptions: [] }, flags: noFlags, events: [] }
+const initial: Outcome = { current: { invoice: unpaid, payments: [], exceptions: [] }, flags: noFlags, events: [] }
 
-/** The invoice after one commit of these commands, and the webhooks of that commit. */
-const commit = ({ current, flags }: Told, commands: ReadonlyArray<Command>, at = now + 10): Told => {
+/** Commits commands. */
+const commit = ({ current, flags }: Outcome, commands: ReadonlyArray<Command>, at = now + 10): Outcome => {
   const decision = decide(current, commands, at)
   assert.isObject(decision)
   if (typeof decision === "string") throw new Error(decision)
@@ -52,17 +53,17 @@ const confirm = (index: number): Command => ({ _tag: "Confirm", paymentId: idOf(
 const revert = (index: number): Command => ({ _tag: "Revert", paymentId: idOf(index) })
 const tick: Command = { _tag: "Tick", progress: seen }
 const cancel: Command = { _tag: "Cancel" }
-const acceptFirst = ({ current }: Told): Command => ({
+const acceptFirst = ({ current }: Outcome): Command => ({
   _tag: "Resolve",
   exceptionId: current.exceptions.find(({ status }) => status === "open")!.id,
   resolution: { action: "accept", note: "", actor: "key_1", invoiceId: null }
 })
 
-const pay = (told: Told, index: number, amount: bigint, at = now + 10) =>
-  commit(commit(told, [observe(index, amount, at)], at), [confirm(index)], at)
+const pay = (outcome: Outcome, index: number, amount: bigint, at = now + 10) =>
+  commit(commit(outcome, [observe(index, amount, at)], at), [confirm(index)], at)
 
-const stateIn = ({ current, flags }: Told) => Object.values(stateOf(current, flags)).join(", ")
-const types = ({ events }: Told) => events.map(({ type }) => type)
+const stateIn = ({ current, flags }: Outcome) => Object.values(stateOf(current, flags)).join(", ")
+const types = ({ events }: Outcome) => events.map(({ type }) => type)
 
 const refund = (index: number, amount: bigint): Command => ({
   _tag: "Refund",
@@ -71,20 +72,20 @@ const refund = (index: number, amount: bigint): Command => ({
   isWhole: true
 })
 
-const expired = commit(begin, [tick], due)
-const part = pay(begin, 1, 20_000n)
+const expired = commit(initial, [tick], due)
+const part = pay(initial, 1, 20_000n)
 const partExpired = commit(part, [tick], graceOver)
-const paid = pay(begin, 1, 50_000n)
-const manual = { ...begin.current.invoice, policy: { ...unpaid.policy, latePayment: "manual" as const } }
+const paid = pay(initial, 1, 50_000n)
+const manual = { ...initial.current.invoice, policy: { ...unpaid.policy, latePayment: "manual" as const } }
 const late = commit(
-  commit({ ...begin, current: { ...begin.current, invoice: manual } }, [tick], due),
+  commit({ ...initial, current: { ...initial.current, invoice: manual } }, [tick], due),
   [observe(1, 50_000n, due + 5)],
   due + 5
 )
 
 describe("the status that a shop is told of an invoice", () => {
-  const rows: ReadonlyArray<readonly [string, Told, string]> = [
-    ["canceled", commit(begin, [cancel]), "Invalid, Marked"],
+  const rows: ReadonlyArray<readonly [string, Outcome, string]> = [
+    ["canceled", commit(initial, [cancel]), "Invalid, Marked"],
     ["a part that was given back", commit(part, [refund(1, 20_000n)]), "Invalid, Marked"],
     ["paid, and given back later", commit(paid, [refund(1, 50_000n)]), "Settled, None"],
     [
@@ -93,39 +94,39 @@ describe("the status that a shop is told of an invoice", () => {
       "Settled, Marked"
     ],
     ["paid after the shop was told that it has expired", pay(expired, 1, 50_000n, due + 5), "Expired, PaidLate"],
-    ["paid with more than was asked for", pay(begin, 1, 60_000n), "Settled, PaidOver"],
+    ["paid with more than was asked for", pay(initial, 1, 60_000n), "Settled, PaidOver"],
     ["paid", paid, "Settled, None"],
-    ["paid within the tolerance", pay(begin, 1, 49_995n), "Settled, None"],
+    ["paid within the tolerance", pay(initial, 1, 49_995n), "Settled, None"],
     ["no longer paid, because its payment left the chain", commit(paid, [revert(1)]), "Invalid, None"],
     ["paid again, after its payment came back", pay(commit(paid, [revert(1)]), 1, 50_000n), "Settled, None"],
     ["expired", expired, "Expired, None"],
     ["underpaid past its grace", partExpired, "Expired, PaidPartial"],
-    ["all of it on its way", commit(begin, [observe(1, 50_000n)]), "Processing, None"],
-    ["more than all of it on its way", commit(begin, [observe(1, 51_000n)]), "Processing, PaidOver"],
+    ["all of it on its way", commit(initial, [observe(1, 50_000n)]), "Processing, None"],
+    ["more than all of it on its way", commit(initial, [observe(1, 51_000n)]), "Processing, PaidOver"],
     ["the rest of a part payment on its way", commit(part, [observe(2, 30_000n)]), "Processing, None"],
-    ["a part on its way", commit(begin, [observe(1, 20_000n)]), "New, PaidPartial"],
+    ["a part on its way", commit(initial, [observe(1, 20_000n)]), "New, PaidPartial"],
     ["underpaid within its grace", part, "New, PaidPartial"],
     ["underpaid past its end and within its grace", commit(part, [tick], due), "New, PaidPartial"],
-    ["nothing seen", begin, "New, None"],
+    ["nothing seen", initial, "New, None"],
     ["only money that is refused", late, "Expired, None"]
   ]
-  for (const [name, told, expected] of rows) {
-    it(`is ${expected} where it is ${name}`, () => assert.strictEqual(stateIn(told), expected))
+  for (const [name, outcome, expected] of rows) {
+    it(`is ${expected} where it is ${name}`, () => assert.strictEqual(stateIn(outcome), expected))
   }
 })
 
 describe("the webhooks of a change", () => {
-  const rows: ReadonlyArray<readonly [string, Told, ReadonlyArray<string>]> = [
-    ["a transfer of all of it is seen", commit(begin, [observe(1, 50_000n)]), [
+  const rows: ReadonlyArray<readonly [string, Outcome, ReadonlyArray<string>]> = [
+    ["a transfer of all of it is seen", commit(initial, [observe(1, 50_000n)]), [
       "InvoiceReceivedPayment",
       "InvoiceProcessing"
     ]],
-    ["a transfer of a part is seen", commit(begin, [observe(1, 20_000n)]), ["InvoiceReceivedPayment"]],
+    ["a transfer of a part is seen", commit(initial, [observe(1, 20_000n)]), ["InvoiceReceivedPayment"]],
     ["it is confirmed", paid, ["InvoicePaymentSettled", "InvoiceSettled"]],
     ["a part is confirmed", part, ["InvoicePaymentSettled"]],
     [
       "a chain confirms at first sight",
-      commit(begin, [observe(1, 50_000n), confirm(1)]),
+      commit(initial, [observe(1, 50_000n), confirm(1)]),
       ["InvoiceReceivedPayment", "InvoiceProcessing", "InvoicePaymentSettled", "InvoiceSettled"]
     ],
     ["money comes after the end and counts", pay(expired, 1, 50_000n, due + 5), [
@@ -143,7 +144,7 @@ describe("the webhooks of a change", () => {
     ]],
     [
       "an operator must look after its payment",
-      commit(commit(begin, [observe(1, 50_000n)]), [{
+      commit(commit(initial, [observe(1, 50_000n)]), [{
         _tag: "RequireManualRetry",
         paymentId: idOf(1)
       }]),
@@ -154,24 +155,24 @@ describe("the webhooks of a change", () => {
     ["all of it is given back", commit(paid, [refund(1, 50_000n)]), []],
     ["a part payment is given back", commit(part, [refund(1, 20_000n)]), ["InvoiceInvalid"]],
     ["its payment leaves the chain", commit(paid, [revert(1)]), ["InvoiceInvalid"]],
-    ["it is canceled", commit(begin, [cancel]), ["InvoiceInvalid"]],
-    ["a payment under way is dropped", commit(commit(begin, [observe(1, 50_000n)]), [revert(1)]), []],
+    ["it is canceled", commit(initial, [cancel]), ["InvoiceInvalid"]],
+    ["a payment under way is dropped", commit(commit(initial, [observe(1, 50_000n)]), [revert(1)]), []],
     ["more comes after it was paid", commit(paid, [observe(2, 5_000n)]), ["InvoiceReceivedPayment"]],
-    ["only its notes change", commit(begin, [{ _tag: "Amend", metadata: { orderId: "2" } }]), []],
+    ["only its notes change", commit(initial, [{ _tag: "Amend", metadata: { orderId: "2" } }]), []],
     ["refused money is seen", late, []]
   ]
-  for (const [name, told, expected] of rows) {
-    it(`are ${expected.join(", ") || "none"} when ${name}`, () => assert.deepStrictEqual(types(told), expected))
+  for (const [name, outcome, expected] of rows) {
+    it(`are ${expected.join(", ") || "none"} when ${name}`, () => assert.deepStrictEqual(types(outcome), expected))
   }
 
   it("say what the change was: manually, too much, a part, after the end", () => {
-    assert.deepInclude(pay(begin, 1, 60_000n).events.at(-1), { manuallyMarked: false, overPaid: true })
+    assert.deepInclude(pay(initial, 1, 60_000n).events.at(-1), { manuallyMarked: false, overPaid: true })
     assert.deepInclude(commit(partExpired, [acceptFirst(partExpired)], graceOver).events.at(-1), {
       manuallyMarked: true
     })
     assert.deepInclude(expired.events.at(-1), { partiallyPaid: false })
     assert.deepInclude(partExpired.events.at(-1), { partiallyPaid: true })
-    assert.deepInclude(commit(begin, [cancel]).events.at(-1), { manuallyMarked: true })
+    assert.deepInclude(commit(initial, [cancel]).events.at(-1), { manuallyMarked: true })
     assert.deepInclude(commit(paid, [revert(1)]).events.at(-1), { manuallyMarked: false })
     assert.deepInclude(commit(expired, [observe(1, 50_000n, due + 5)], due + 5).events[0], { afterExpiration: true })
   })
@@ -207,8 +208,8 @@ describe("the body of a webhook", () => {
       ["confirmed", "Settled"],
       ["reverted", "Invalid"]
     ] as const
-    for (const [status, told] of rows) {
-      assert.strictEqual(paymentJson({ ...payment, status }, "0xabc").status, told, status)
+    for (const [status, outcome] of rows) {
+      assert.strictEqual(paymentJson({ ...payment, status }, "0xabc").status, outcome, status)
     }
     assert.strictEqual(paymentJson({ ...payment, txHash: "0x9f", ordinal: 2 }, "").id, "0x9f-1")
     assert.notInclude(paymentJson({ ...payment, txHash: null }, "").id, "-")
@@ -233,17 +234,17 @@ describe("any history of an invoice", () => {
   it("tells of each status once, in commits that publish something, and never settles without a payment", () => {
     const random = seededRandom(testSeed)
     for (let history = 0; history < 400; history++) {
-      let told = begin
+      let outcome = initial
       let at = now
       const heard: Array<string> = []
       for (let step = 0; step < 12; step++) {
         at += [5, 60, 1_001, 90_000][Math.floor(random() * 4)]!
         const commands = [act(random, at), act(random, at)].slice(0, 1 + Math.floor(random() * 2))
-        if (decide(told.current, commands, at) === "not_cancelable") continue
-        const from = stateIn(told)
-        told = commit(told, commands, at)
-        const to = stateIn(told)
-        const own = types(told)
+        if (decide(outcome.current, commands, at) === "not_cancelable") continue
+        const from = stateIn(outcome)
+        outcome = commit(outcome, commands, at)
+        const to = stateIn(outcome)
+        const own = types(outcome)
         heard.push(...own)
         const line = `${from} -> ${to} by ${JSON.stringify(commands.map(({ _tag }) => _tag))}: ${own.join()}`
         assert.strictEqual(
@@ -262,14 +263,14 @@ describe("any history of an invoice", () => {
 })
 
 describe("the marks that an invoice offers", () => {
-  const rows: ReadonlyArray<readonly [string, Told, ReadonlyArray<string>]> = [
-    ["is new", begin, ["Invalid"]],
+  const rows: ReadonlyArray<readonly [string, Outcome, ReadonlyArray<string>]> = [
+    ["is new", initial, ["Invalid"]],
     ["is expired with nothing seen", expired, ["Invalid"]],
-    ["has money under way", commit(begin, [observe(1, 20_000n)]), []],
+    ["has money under way", commit(initial, [observe(1, 20_000n)]), []],
     ["is underpaid within its grace", part, []],
     ["is underpaid past its grace", partExpired, ["Settled"]],
     ["is paid", paid, []],
-    ["is canceled", commit(begin, [cancel]), []]
+    ["is canceled", commit(initial, [cancel]), []]
   ]
   for (const [name, { current, flags }, expected] of rows) {
     it(`are ${expected.join(" and ") || "none"} where it ${name}`, () =>
@@ -282,7 +283,7 @@ describe("the marks that an invoice offers", () => {
   })
 
   it("do not accept a late part that would not pay the invoice, and of several the one that does", () => {
-    const lateExpired = commit({ ...begin, current: { ...begin.current, invoice: manual } }, [tick], due)
+    const lateExpired = commit({ ...initial, current: { ...initial.current, invoice: manual } }, [tick], due)
     const latePart = commit(lateExpired, [observe(1, 20_000n, due + 5)], due + 5)
     assert.isNull(acceptanceOf(latePart.current))
     assert.notInclude(markableAs(latePart.current, latePart.flags), "Settled")
@@ -293,8 +294,8 @@ describe("the marks that an invoice offers", () => {
 })
 
 describe("the refund of an order", () => {
-  const rows: ReadonlyArray<readonly [string, Told, boolean]> = [
-    ["nothing came", begin, false],
+  const rows: ReadonlyArray<readonly [string, Outcome, boolean]> = [
+    ["nothing came", initial, false],
     ["a part came and the rest is waited for", part, false],
     ["a part came and its grace is over", partExpired, true],
     ["it is paid", paid, true],

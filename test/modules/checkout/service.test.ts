@@ -68,7 +68,7 @@ const feesAskedFor = Effect.fnUntraced(function*(address: ReturnType<typeof addr
     tab: "link",
     isPhone: false,
     refund: null,
-    mayNameRefund: true,
+    canSetRefundAddress: true,
     unpricedToken: null,
     lastToken: null,
     path: "/pay/1",

@@ -3,7 +3,7 @@
  * either for what is to be sent. Method: the pages of the fixtures as text, in every language.
  */
 import { assert, describe, it } from "@effect/vitest"
-import { leadsBack, type ReceiptView, type View } from "../../../modules/checkout/rules.ts"
+import { isReturnDue, type ReceiptView, type View } from "../../../modules/checkout/rules.ts"
 import { fragment, page, type Texts } from "../../../modules/checkout/pages.ts"
 import { languages } from "../../../modules/checkout/pages/Languages.ts"
 import { stateTag } from "../../../modules/checkout/pages/PageRequest.ts"
@@ -107,7 +107,7 @@ describe("the payor of a shop", () => {
   it("is asked for no refund address where the session may not say it, and reads whom to ask", () => {
     for (const screen of ["overpaid", "late", "expired_partial", "rejected"] as const) {
       assert.include(fragment(views[screen], en), "name=\"address\"", screen)
-      const viewing: View = { ...views[screen], mayNameRefund: false }
+      const viewing: View = { ...views[screen], canSetRefundAddress: false }
       assert.notInclude(fragment(viewing, en), "name=\"address\"", screen)
       assert.match(screenText(viewing), /Ask Blue Bottle Store|Contact Blue Bottle Store/, screen)
     }
@@ -133,10 +133,10 @@ describe("the payor of a shop", () => {
   })
 
   it("is led back only from what is paid, in the ten minutes after, where the shop asked for it", () => {
-    assert.isTrue(leadsBack("paid", { paidAt: 100 }, true, 699))
-    assert.isFalse(leadsBack("paid", { paidAt: 100 }, true, 700))
-    assert.isFalse(leadsBack("paid", { paidAt: 100 }, false, 100))
-    assert.isFalse(leadsBack("overpaid", { paidAt: 100 }, true, 100))
-    assert.isFalse(leadsBack("paid", { paidAt: null }, true, 100))
+    assert.isTrue(isReturnDue("paid", { paidAt: 100 }, true, 699))
+    assert.isFalse(isReturnDue("paid", { paidAt: 100 }, true, 700))
+    assert.isFalse(isReturnDue("paid", { paidAt: 100 }, false, 100))
+    assert.isFalse(isReturnDue("overpaid", { paidAt: 100 }, true, 100))
+    assert.isFalse(isReturnDue("paid", { paidAt: null }, true, 100))
   })
 })

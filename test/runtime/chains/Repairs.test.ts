@@ -18,14 +18,14 @@ import {
   hasGap,
   heightsIn,
   inheritReanchor,
-  type LostChain,
   lowestUncertainHeight,
   maximumRescanBlocks,
-  mayReanchorAlone,
+  mayReanchorAutomatically,
   nextHeights,
   nextRepair,
   type Repair,
   repairBatch,
+  type StrandedChain,
   uncertainBlocks
 } from "../../../runtime/chains/Repairs.ts"
 import { Commit, noCause } from "../../../runtime/Commit.ts"
@@ -289,19 +289,19 @@ describe("repairs", () => {
   })
 
   it("go on without an operator only where few blocks are stored, none was final and nothing was credited", () => {
-    const lost: LostChain = {
+    const lost: StrandedChain = {
       isFull: false,
       oldestFollowed: 40n,
       finalBefore: 30n,
       hasConfirmed: false,
       hasGap: false
     }
-    assert.isTrue(mayReanchorAlone(lost))
-    assert.isTrue(mayReanchorAlone({ ...lost, finalBefore: 39n }))
-    assert.isFalse(mayReanchorAlone({ ...lost, isFull: true }))
-    assert.isFalse(mayReanchorAlone({ ...lost, finalBefore: 40n }))
-    assert.isFalse(mayReanchorAlone({ ...lost, hasConfirmed: true }))
-    assert.isFalse(mayReanchorAlone({ ...lost, hasGap: true }))
+    assert.isTrue(mayReanchorAutomatically(lost))
+    assert.isTrue(mayReanchorAutomatically({ ...lost, finalBefore: 39n }))
+    assert.isFalse(mayReanchorAutomatically({ ...lost, isFull: true }))
+    assert.isFalse(mayReanchorAutomatically({ ...lost, finalBefore: 40n }))
+    assert.isFalse(mayReanchorAutomatically({ ...lost, hasConfirmed: true }))
+    assert.isFalse(mayReanchorAutomatically({ ...lost, hasGap: true }))
   })
 
   it("go on from a final block only, by default one below everything that was followed", () => {

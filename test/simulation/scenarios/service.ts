@@ -24,16 +24,16 @@ import { epochMillis } from "../World.ts"
 const patienceMillis = 600_000
 
 /**
- * Before anything is taken to be at its end: blocks that nodes showed differently, and balances, are read again every
- * 30 s, and find what a node left out.
+ * Milliseconds before a run may be judged. Every 30 s the service reads balances again, and blocks that nodes showed
+ * differently, and so finds the transfers that a node left out.
  */
-const settleMillis = 35_000
+const rereadMillis = 35_000
 
-/** How often the operator looks. */
-const operatorMillis = 20_000
+/** Milliseconds between two looks of the simulated operator at the status of the network. */
+const operatorPollMillis = 20_000
 
 /**
- * What is not at its end yet: blocks up to the height $1 that were not read or searched, payments that are not final,
+ * Counts the work that is left: blocks up to the height $1 that were not read or searched, payments that are not final,
  * due rows, deliveries.
  */
 const unfinished = `
@@ -45,8 +45,8 @@ const unfinished = `
     + (select count(*) from webhook_deliveries where due_at is not null)
     + (select count(*) from invoices where due_at is not null and due_at <= extract(epoch from now())) as n`
 
-/** The operator has a network go on that waits for that: where credited payments have left the chain. */
-const operate = (cluster: Cluster<HttpRouter.HttpRouter>) => {
+/** The simulated operator reanchors a network that reports `no_common_block`, as an operator of the service must. */
+const runOperator = (cluster: Cluster<HttpRouter.HttpRouter>) => {
   const look = Effect.gen(function*() {
     const chains = yield* Chains
     for (const { condition } of chains.status(environment)) {
@@ -55,8 +55,8 @@ const operate = (cluster: Cluster<HttpRouter.HttpRouter>) => {
   }) as Effect.Effect<void, unknown>
   return Effect.forever(
     Effect.andThen(
-      Effect.sleep(operatorMillis),
-      Effect.ignoreCause(Effect.timeoutOption(cluster.call(0, look), operatorMillis))
+      Effect.sleep(operatorPollMillis),
+      Effect.ignoreCause(Effect.timeoutOption(cluster.call(0, look), operatorPollMillis))
     )
   )
 }
@@ -88,16 +88,16 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
   ))
   world.fork(world.outside, mining)
   const cluster = new Cluster<HttpRouter.HttpRouter>(world, instances, surroundings.layer)
-  world.fork(world.outside, operate(cluster))
+  world.fork(world.outside, runOperator(cluster))
   await world.complete(
     trade({ world, cluster, places: instances, surroundings, invoices: world.plan.seed === 0 ? 0 : 5, key }, shop)
   )
   await world.complete(Effect.andThen(cluster.recover, Effect.sync(() => heal(surroundings))))
-  /** Of the newest block with a payment. */
-  const lastHeight = () => Math.max(0, ...chain.transfers().map(({ block }) => block.height))
+  /** The height of the newest block with a payment. */
+  const lastPaymentHeight = () => Math.max(0, ...chain.transfers().map(({ block }) => block.height))
   const isFinished = Effect.suspend(() =>
     Effect.orDie(Effect.map(
-      sql.unsafe<{ n: bigint }>(unfinished, [lastHeight()]).pipe(Effect.retry({ times: 100 })),
+      sql.unsafe<{ n: bigint }>(unfinished, [lastPaymentHeight()]).pipe(Effect.retry({ times: 100 })),
       ([row]) => Number(row!.n) === 0
     ))
   )
@@ -106,9 +106,10 @@ const runOf = (instances: number): Scenario["run"] => async (world, database) =>
   const wait = (patience: number): Effect.Effect<boolean> =>
     Effect.flatMap(
       isFinal() ? isFinished : Effect.succeed(false),
-      (is) => is || patience <= 0 ? Effect.succeed(is) : Effect.andThen(Effect.sleep(2_000), wait(patience - 2_000))
+      (isOver) =>
+        isOver || patience <= 0 ? Effect.succeed(isOver) : Effect.andThen(Effect.sleep(2_000), wait(patience - 2_000))
     )
-  await world.complete(Effect.andThen(Effect.sleep(world.plan.seed === 0 ? 0 : settleMillis), wait(patienceMillis)))
+  await world.complete(Effect.andThen(Effect.sleep(world.plan.seed === 0 ? 0 : rereadMillis), wait(patienceMillis)))
   const reader = new Caller("reader", cluster, instances, drawsOf(world.plan.seed, "reader"), shop.surprises)
   const answered = new Map<string, Readonly<Record<string, any>>>()
   for (const { ids } of shop.invoices) {

@@ -116,7 +116,7 @@ export class ModelChain {
 
   /**
    * Another branch takes the place of the newest blocks. Each of their transactions is in the same block again, in a
-   * later one, or nowhere any more. All that was followed may be among them.
+   * later one, or nowhere any more. Every block that the service has read may be among them.
    */
   reorganise(depth: number, draws: Draws): void {
     const length = Math.min(depth, this.head.height - this.finalHeight)
