@@ -1,7 +1,7 @@
 /**
  * Exchange rates for shops: the euro reference rates of the European Central Bank, of about 30 currencies, published
- * each working day at 16:00 in Frankfurt. The document is {@link publishedUrl}: a `Cube` with the day, and in it one for
- * each currency, with the amount of that currency that one euro is.
+ * each working day at 16:00 in Frankfurt. The document is {@link publishedUrl}: a `Cube` with the day, and in it one
+ * for each currency, with the amount of that currency that one euro is.
  *
  * The last good document is kept in the database, so that a start needs no answer of the bank, and several instances
  * ask it once.

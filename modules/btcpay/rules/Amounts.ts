@@ -16,7 +16,10 @@ export interface ShopCurrency {
   readonly rate: Rate | null
 }
 
-/** Currencies without a minor unit, and with three digits of one (ISO 4217); all others have two. */
+/**
+ * Digits of the minor unit (ISO 4217) where they are not two. Every other currency is taken to have two. That is untrue
+ * of BIF, DJF, GNF, KMF, RWF and VUV (none), IQD and LYD (three), of which only `btcpay/fixed` can have a rate.
+ */
 const minorDigits: Readonly<Record<string, number>> = {
   BHD: 3,
   CLP: 0,
