@@ -32,12 +32,9 @@ const localeIn = (language: string | null): string | null =>
 
 /** Why a mark is refused, and what to do instead: sentences for the owner of the shop. */
 export const markRefusals = {
-  Invalid:
-    "Only a new or expired invoice without any payment can be marked invalid. Refund a payment that was received "
-    + "instead.",
+  Invalid: "Money is on its way or was received: this invoice can no longer be marked invalid.",
   Settled:
-    "Only an expired invoice with a part payment, or with a late payment that completes it, can be marked settled. "
-    + "Decide on any other payment in Tillwire."
+    "An invoice without a received payment cannot be marked settled. Part payments can be accepted once their time is up."
 } as const
 
 export type Mark = keyof typeof markRefusals

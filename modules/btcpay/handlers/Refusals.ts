@@ -39,7 +39,7 @@ const webhookNotFound = refusal(404, "webhook-not-found", "No such webhook: save
 export const unknownCall = refusal(
   404,
   "unsupported",
-  "Tillwire's BTCPay mode has no such call. Those that it has are listed at /docs/reference/btcpay."
+  "Tillwire's BTCPay mode has no such call. See /docs/guides/btcpay."
 )
 
 export const nulInUrl = refusal(400, "generic-error", "The URL must not contain the NUL character.")

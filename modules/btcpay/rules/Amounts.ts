@@ -16,23 +16,29 @@ export interface ShopCurrency {
   readonly rate: Rate | null
 }
 
-/**
- * Digits of the minor unit (ISO 4217) where they are not two. Every other currency is taken to have two. That is untrue
- * of BIF, DJF, GNF, KMF, RWF and VUV (none), IQD and LYD (three), of which only `btcpay/fixed` can have a rate.
- */
+/** Digits of the minor unit of currencies that do not have two of them (ISO 4217, list one). */
 const minorDigits: Readonly<Record<string, number>> = {
   BHD: 3,
+  BIF: 0,
   CLP: 0,
+  DJF: 0,
+  GNF: 0,
+  IQD: 3,
   ISK: 0,
   JOD: 3,
   JPY: 0,
+  KMF: 0,
   KRW: 0,
   KWD: 3,
+  LYD: 3,
   OMR: 3,
   PYG: 0,
+  RWF: 0,
   TND: 3,
   UGX: 0,
+  UYI: 0,
   VND: 0,
+  VUV: 0,
   XAF: 0,
   XOF: 0,
   XPF: 0

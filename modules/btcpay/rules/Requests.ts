@@ -133,8 +133,6 @@ export const metadataFault = (metadata: unknown): FieldError | undefined => {
 /** Characters of an unknown payment method that its refusal repeats. */
 const maximumEchoedId = 64
 
-const methodAdvice = "Send ids that the call payment-methods of the store lists, or none for all of them."
-
 const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
   const named = Array.isArray(value) ? value : []
   const errors = named.flatMap((each, index): ReadonlyArray<FieldError> => {
@@ -143,7 +141,7 @@ const readMethods = (value: unknown, methods: ReadonlySet<string>) => {
       ? []
       : [{
         path: `checkout.paymentMethods[${index}]`,
-        message: `Unknown payment method: ${String(each).slice(0, maximumEchoedId)}. ${methodAdvice}`
+        message: `Unknown payment method: ${String(each).slice(0, maximumEchoedId)}.`
       }]
   })
   return { errors, ids: [...new Set(named.map((each) => readMethodId(textOf(each) ?? "")))] }

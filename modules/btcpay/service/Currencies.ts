@@ -15,9 +15,6 @@ const dollarsOnly = refuse(
 /** The currencies of ISO 4217 that Node knows. Bitcoin and tokens are not among them. */
 const isoCurrencies: ReadonlySet<string> = new Set(Intl.supportedValuesOf("currency"))
 
-/** Characters of an unknown code that its refusal repeats. */
-const maximumEchoedCode = 16
-
 const dollars: ShopCurrency = { code: "USD", rate: null }
 
 export class Currencies extends Context.Service<Currencies, {
@@ -31,23 +28,13 @@ export class Currencies extends Context.Service<Currencies, {
         find: Effect.fnUntraced(function*(code) {
           if (code === dollars.code) return dollars
           const source = rates.current()
-          if (source === undefined) return dollarsOnly
-          if (!isoCurrencies.has(code)) {
-            return refuse(
-              `Invoices cannot be priced in ${
-                code.slice(0, maximumEchoedCode)
-              }. Set the shop's currency to USD or another one of ISO 4217.`
-            )
-          }
+          if (source === undefined || !isoCurrencies.has(code)) return dollarsOnly
           const found = yield* source.usdPer(code)
           if (found === null) {
             return refuse(`This server has no exchange rate of ${code}. Set the shop's currency to USD or another one.`)
           }
           return (yield* nowSeconds) - found.asOf > maximumRateAgeSeconds
-            ? refuse(
-              `The exchange rate of ${code} is out of date. Set the shop's currency to USD, or ask the operator to check the `
-                + "source of exchange rates."
-            )
+            ? refuse(`The exchange rate of ${code} is out of date.`)
             : { code, rate: found.rate }
         })
       }))

@@ -216,7 +216,7 @@ const refusals: ReadonlyArray<Refusal> = [
     "a payment method that nobody accepts",
     { paymentMethods: ["USDC_BASE", "BTC"] },
     "paymentMethods[1]",
-    "Unknown payment method: BTC. Send ids that the call payment-methods of the store lists, or none for all of them."
+    "Unknown payment method: BTC."
   ),
   ...[0, 43_201, "x"].map((minutes) =>
     checkout(
@@ -301,8 +301,7 @@ const refusals: ReadonlyArray<Refusal> = [
     status: 422,
     errors: [[
       "status",
-      "Only an expired invoice with a part payment, or with a late payment that completes it, can be marked settled. "
-      + "Decide on any other payment in Tillwire."
+      "An invoice without a received payment cannot be marked settled. Part payments can be accepted once their time is up."
     ]]
   },
   {
@@ -312,7 +311,7 @@ const refusals: ReadonlyArray<Refusal> = [
     status: 422,
     errors: [[
       "status",
-      "Only a new or expired invoice without any payment can be marked invalid. Refund a payment that was received instead."
+      "Money is on its way or was received: this invoice can no longer be marked invalid."
     ]]
   },
   {

@@ -457,8 +457,7 @@ layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTC
       const refused = yield* call(`/api/v1/invoices/${paid.id}/status`, { body: { status: "Invalid" } })
       assert.deepStrictEqual(assertStatus(422, refused), [{
         path: "status",
-        message:
-          "Only a new or expired invoice without any payment can be marked invalid. Refund a payment that was received instead."
+        message: "Money is on its way or was received: this invoice can no longer be marked invalid."
       }])
     }))
 
