@@ -66,6 +66,7 @@ export const rotationCommand = Effect.fnUntraced(function*(call: RotationCall) {
 
     const pass = Effect.fnUntraced(function*(onlyCounts: boolean) {
       let counts = noCounts
+      let columnCounts = noCounts
       let printedAt = yield* monotonicMillis
       for (let position: PagePosition | null | undefined; position !== null;) {
         const found: Effect.Success<ReturnType<typeof client["secrets.reseal"]>> = yield* client["secrets.reseal"]({
@@ -73,11 +74,15 @@ export const rotationCommand = Effect.fnUntraced(function*(call: RotationCall) {
           ...(position === undefined ? {} : { position })
         })
         counts = addCounts(counts, found)
+        columnCounts = addCounts(columnCounts, found)
         const now = yield* monotonicMillis
-        if (now - printedAt >= progressMillis || found.next === null) {
+        const isColumnOver = found.next === null || found.next.after === null
+        if (now - printedAt >= progressMillis || (isColumnOver && columnCounts.rows > 0)) {
           printedAt = now
-          yield* Console.error(`${found.column}: ${counts.rows} rows read, ${counts.resealed} values sealed anew`)
+          const { resealed, rows } = columnCounts
+          yield* Console.error(`${found.column}: ${rows} rows read, ${resealed} values sealed anew`)
         }
+        if (isColumnOver) columnCounts = noCounts
         position = found.next
       }
       return counts
