@@ -6,8 +6,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { randomUUID } from "node:crypto"
-import { storeIdOf } from "../../schemas/Auth.ts"
-import { migratedDatabase } from "../support/Database.ts"
+import { storeIdOf } from "../../../schemas/Auth.ts"
+import { migratedDatabase } from "../../support/Database.ts"
 import {
   configOf,
   exchange,
@@ -15,8 +15,8 @@ import {
   startService,
   temporaryDirectory,
   type TestRequest
-} from "../support/Service.ts"
-import { assertStatus } from "./Shop.ts"
+} from "../../support/Service.ts"
+import { assertStatus } from "../../journeys/Shop.ts"
 
 /** One euro is 1.11 dollars. */
 const rates = { use: "btcpay/fixed", options: { usdPer: { EUR: "1.11" } } }
