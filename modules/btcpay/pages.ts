@@ -1,15 +1,14 @@
 /** The plain pages of shops, and the script by which a plugin of a shop opens the payment page. Pure. */
-import { createHash } from "node:crypto"
+import { styleHash } from "../checkout/plugin.ts"
 
 const style = ":root{color-scheme:light dark;font:1rem/1.5 system-ui,sans-serif}"
   + "main{max-inline-size:36rem;margin:2rem auto;padding-inline:1.25rem;overflow-wrap:anywhere}"
   + "h1{font-size:1.5rem;line-height:1.25}li{margin-block:.75rem}"
 
-const styleHash = createHash("sha256").update(style).digest("base64")
-
 export const plainPageHeaders: Readonly<Record<string, string>> = {
-  "content-security-policy":
-    `default-src 'none'; style-src 'sha256-${styleHash}'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+  "content-security-policy": `default-src 'none'; style-src '${
+    styleHash(style)
+  }'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
   "referrer-policy": "no-referrer"
 }
 

@@ -1,6 +1,7 @@
 /** Amounts in a shop's currency, and what they are in usd_millis. Pure. */
 import { inShopCurrency, type ShopPrice } from "../../payments/plugin.ts"
 import {
+  formatUnits,
   maximumInvoiceAmount,
   minimumInvoiceAmount,
   plainDecimal,
@@ -95,22 +96,11 @@ export const refundUsd = (amount: string, { rate }: ShopCurrency): bigint => {
   return rate === null ? (units * 1_000n) / scale : (units * 1_000n * rate.numerator) / (scale * rate.denominator)
 }
 
-/** An integer of the smallest units as a plain decimal without zeros at its end. */
-const decimalText = (units: bigint, digits: number): string => {
-  const padded = units.toString().padStart(digits + 1, "0")
-  return digits === 0
-    ? padded
-    : withoutTrailingZeros(`${padded.slice(0, padded.length - digits)}.${padded.slice(padded.length - digits)}`)
-}
-
 const dollarRate: Rate = { numerator: 1n, denominator: 1n }
 
 /** usd_millis in the shop's currency, rounded down to its minor unit. */
-export const shopAmountRoundedDown = (amount: bigint, { code, rate }: ShopCurrency): string => {
-  const digits = minorDigitsOf(code)
-  const text = inShopCurrency({ digits, rate: rate ?? dollarRate }, amount, "received")
-  return digits === 0 ? text : withoutTrailingZeros(text)
-}
+export const shopAmountRoundedDown = (amount: bigint, { code, rate }: ShopCurrency): string =>
+  withoutTrailingZeros(inShopCurrency({ digits: minorDigitsOf(code), rate: rate ?? dollarRate }, amount, "received"))
 
 /** The price that payors see first, before the dollars; null: the shop asked for dollars. */
 export const shopPriceOf = (amount: string, { code, rate }: ShopCurrency): ShopPrice | null =>
@@ -129,5 +119,5 @@ const rateDigits = 18
 /** The price of one token in the shop's currency, from its price in dollars, rounded down to {@link rateDigits}. */
 export const tokenRate = ({ denominator, numerator }: Rate, { rate }: ShopCurrency): string => {
   const dividend = numerator * (rate?.denominator ?? 1n) * 10n ** BigInt(rateDigits)
-  return decimalText(dividend / (denominator * (rate?.numerator ?? 1n)), rateDigits)
+  return withoutTrailingZeros(formatUnits(dividend / (denominator * (rate?.numerator ?? 1n)), rateDigits))
 }

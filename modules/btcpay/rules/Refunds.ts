@@ -4,14 +4,23 @@ import { type Aggregate, type PaymentState, withOpenRefunds } from "../../invoic
 import { readDecimal, refundUsd, shopAmountRoundedDown, type ShopCurrency } from "./Amounts.ts"
 import type { FieldError, Fields } from "./Requests.ts"
 
-/** Characters of a name that are read; the rest is left out. */
+/** Characters of the part of a name that has the order. A longer one is refused: cut, it could name another order. */
 const maximumNameLength = 100
 
 /** The length that plugins cut a name to: WooCommerce's counts bytes, others count characters. */
 const pluginNameLength = 50
 
 /** Where the part of a name with the order ends; -1: the whole name may be the order. */
-const endOf = (name: string): number => name.endsWith(";") ? name.length - 1 : name.indexOf("; ")
+const endOf = (name: string): number => {
+  const end = name.indexOf("; ")
+  return end === -1 && name.endsWith(";") ? name.length - 1 : end
+}
+
+/** The part of a name that has the order. */
+const orderPartOf = (name: string): string => {
+  const end = endOf(name)
+  return end === -1 ? name : name.slice(0, end)
+}
 
 /** Whether the order at the end of a name may have lost its last digits, so that it names another order. */
 const mayBeCut = (name: string): boolean =>
@@ -25,8 +34,7 @@ const mayBeCut = (name: string): boolean =>
  * ordersIn("Refund of order 1042; damaged") // => ["Refund of order 1042", "of order 1042", "order 1042", "1042"]
  */
 export const ordersIn = (name: string): ReadonlyArray<string> => {
-  const end = endOf(name)
-  const words = (end === -1 ? name : name.slice(0, end)).slice(0, maximumNameLength).split(" ")
+  const words = orderPartOf(name).split(" ")
   return words.map((_, index) => words.slice(index).join(" ")).filter((text) => text !== "")
 }
 
@@ -48,6 +56,13 @@ export const readRefundRequest = (body: Fields): RefundRequest | ReadonlyArray<F
   const sentName = typeof body["name"] === "string" ? body["name"] : ""
   const name = sentName.trim()
   if (name === "") errors.push({ path: "name", message: "Send a name with the number of the order." })
+  if (orderPartOf(name).length > maximumNameLength) {
+    errors.push({
+      path: "name",
+      message:
+        `May have at most ${maximumNameLength} characters before "; ": shorten it, or make the refund in Tillwire.`
+    })
+  }
   if (mayBeCut(sentName)) {
     errors.push({
       path: "name",

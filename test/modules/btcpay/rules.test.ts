@@ -276,12 +276,15 @@ describe("a refund of a shop", () => {
       "1042"
     ])
     assert.strictEqual(ordersIn("Refund of order 1042;").at(-1), "1042")
+    assert.strictEqual(ordersIn("Refund of order 1042; damaged;").at(-1), "1042")
   })
 
   it("is refused where the plugin may have cut its name in the number of the order, by bytes or by characters", () => {
     assert.deepStrictEqual(nameError(`${inRussian}1042`), ["name"])
     assert.deepStrictEqual(nameError("ä".repeat(46) + "1042"), ["name"])
     assert.isNull(nameError(`${inRussian}104`))
+    assert.deepStrictEqual(nameError(`${"a".repeat(96)} 1042`), ["name"], "an order that is cut is another one")
+    assert.isNull(nameError(`${"a".repeat(95)} 1042; ${"d".repeat(100)}`))
     assert.isNull(nameError(`${"a".repeat(43)}1042; d`), "its order is whole")
     assert.isNull(nameError(`${"a".repeat(45)}1042;`), "its order is whole")
   })
