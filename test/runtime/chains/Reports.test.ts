@@ -90,9 +90,10 @@ const forgetful = (change: (driver: ChainDriver) => Partial<ChainDriver> = () =>
         events: []
       })
     )
-    const { matchKey } = yield* chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" })
     const head = Effect.suspend(() => Effect.succeed(chains.status(devnet)[0]?.head ?? undefined))
+    // An address that is older than the first block read has its blocks searched, which would find the transfer.
     yield* eventually(head)
+    const { matchKey } = yield* chains.allocate({ merchantId: 1, invoiceId, environment: devnet, family: "evm" })
     return { chain: service, chains, head: Effect.map(head, (height) => height!), matchKey }
   })
 
