@@ -3,10 +3,8 @@ import { requiredDepth } from "../../schemas/Network.ts"
 import type { Environment, Network } from "../../schemas/Network.ts"
 import type { JournalEntry, ObservedTransfer, TransferFinality } from "../Chains.ts"
 import { isFarBelow } from "../nodes/HeadSupport.ts"
+import { ringSize } from "./Points.ts"
 import { type ChainHeights, cursorId, type RingPoint, type TargetRow, transferId } from "./ChainsRepo.ts"
-
-/** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
-export const ringSize = 128
 
 /** The ring after a block. */
 export const pushPoint = (ring: ReadonlyArray<RingPoint>, point: RingPoint): ReadonlyArray<RingPoint> =>

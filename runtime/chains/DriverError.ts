@@ -1,5 +1,6 @@
 /** What a driver says when it cannot reach or read its chain. */
 import { Schema } from "effect"
+import { ringSize } from "./Points.ts"
 
 /**
  * `unanswered`: no answer came; `timeout`: it took the whole time limit of a call; `unavailable`: the node says that it
@@ -49,9 +50,9 @@ export const noStoredBlock = (network: string, stored: ReadonlyArray<{ readonly 
     : `none of the ${stored.length} blocks that are stored, ${oldest} to ${newest}, is`
   return new DriverError({
     network,
-    reason: `${blocks} on the chain any more. Following goes on by itself where they are few, none was final and ` +
-      "nothing was credited from them. Where the condition becomes `no_common_block` it does not: make sure that the " +
-      "nodes are right, then call chains.reanchor on the rpc port",
+    reason: `${blocks} on the chain any more. Following goes on by itself where fewer than ${ringSize} are stored, ` +
+      "none was final and nothing was credited from them. Where the condition becomes `no_common_block` it does " +
+      "not: make sure that the nodes are right, then call chains.reanchor on the rpc port",
     condition: "no_common_block"
   })
 }

@@ -11,3 +11,6 @@ export interface BlockPoint extends ChainPoint {
   /** Epoch seconds. */
   readonly time: number
 }
+
+/** Points a cursor keeps: a reorg deeper than this needs an operator. Twice the deepest tried, 64. */
+export const ringSize = 128

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { ringSize } from "../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../runtime/chains/Points.ts"
 import { anvil } from "../support/Anvil.ts"
 import { usdc } from "../support/chaos/TestChain.ts"
 import { forgedHeaders, type NodeAnswers } from "../support/NodeProxy.ts"

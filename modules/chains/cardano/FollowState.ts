@@ -8,7 +8,7 @@
  *     another: a rollback to the newest common point
  */
 import type { ChainEvent, ChainPoint } from "../../../runtime/Chains.ts"
-import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import { initialLook, type LookState } from "../../../runtime/nodes/LookState.ts"
 import type { BlockHeader } from "./Api.ts"
 

@@ -7,7 +7,7 @@
  *   head below everything in the ring --> nothing to compare
  */
 import type { ChainEvent, ChainPoint } from "../../../runtime/Chains.ts"
-import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import { initialLook, type LookState } from "../../../runtime/nodes/LookState.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import type { BlockHeader, FullBlock } from "./Blocks.ts"

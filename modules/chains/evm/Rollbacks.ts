@@ -1,5 +1,5 @@
 /** Where an endpoint's branch leaves the one that was followed, and whether the others go with it. */
-import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import { Effect } from "effect"
 import { type ChainPoint, DriverError, noStoredBlock } from "../../../runtime/Chains.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"

@@ -10,7 +10,7 @@ import {
   noStoredBlock,
   type WatchSet
 } from "../../../runtime/Chains.ts"
-import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import type { Chain, ChainView } from "./Chain.ts"
 import { historySize, isOnChain, topOf } from "./ChainState.ts"
 

@@ -15,10 +15,10 @@ import {
   pushPoint,
   retryPauseMillis,
   revertEntry,
-  ringSize,
   searchHoldSeconds,
   seenUntilAfterSearch
 } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import type { RingPoint, TargetRow } from "../../../runtime/chains/ChainsRepo.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { requiredDepth } from "../../../schemas/Network.ts"

@@ -10,7 +10,7 @@ import { SqlClient } from "effect/sql"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { type ChainDriver, Chains, DriverError, type RepairProgress } from "../../../runtime/Chains.ts"
-import { ringSize } from "../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../runtime/chains/Points.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import {
   advanceRepair,

@@ -5,7 +5,7 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
-import { ringSize } from "../../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../../runtime/chains/Points.ts"
 import { blockfrost } from "../../../support/cardano/Blockfrost.ts"
 import { driverOn } from "../../../support/cardano/Rig.ts"
 import { ada, amounts, followUntil, has, pay, reaches, town, untold } from "../../../support/cardano/Town.ts"

@@ -10,7 +10,7 @@ import {
   onForward,
   onRollback
 } from "../../../../modules/chains/cardano/FollowState.ts"
-import { ringSize } from "../../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../../runtime/chains/Points.ts"
 
 /** The same on every run. */
 const makeRandom = (seed: number) => {

@@ -18,7 +18,7 @@ import {
   shrinkPolls
 } from "../../../../modules/chains/evm/FollowState.ts"
 import type { ChainPoint } from "../../../../runtime/Chains.ts"
-import { ringSize } from "../../../../runtime/chains/Confirmations.ts"
+import { ringSize } from "../../../../runtime/chains/Points.ts"
 import { eventsOfLook, onCondition, onLookEnd } from "../../../../runtime/nodes/LookState.ts"
 
 interface Block extends ChainPoint {
