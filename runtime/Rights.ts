@@ -10,7 +10,7 @@ import { CurrentPrincipal, type Grant } from "./Http.ts"
 
 /**
  * The rights that calls of a group behind `MerchantAuth` need (schemas/Roles.ts): those by GET, and all others.
- * Every such group has them: `test/journeys/rights.test.ts`.
+ * Every such group has them: `test/journeys/rights.long.test.ts`.
  */
 export const RightsOf = Context.Reference<{ readonly read: Right; readonly write: Right } | null>(
   "tillwire/runtime/Rights/RightsOf",

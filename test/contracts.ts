@@ -1,7 +1,7 @@
 /**
  * `npm run contracts`: compiles the Solidity sources and writes what is committed of them. The frozen builds of
  * modules/chains/evm/contracts/ come out as they are; where they do not, another source or compiler made another
- * contract, with another address, and `test/modules/chains/evm/contracts.test.ts` fails.
+ * contract, with another address, and `test/modules/chains/evm/contracts.long.test.ts` fails.
  */
 import { createHash } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"

@@ -1,4 +1,8 @@
-/** One lane for the whole suite: one PostgreSQL for the run, one database for each file that asks for it. */
+/**
+ * One PostgreSQL for the run, one database for each file that asks for it. `npm test` runs the files that take less
+ * than 5 s each beside others on two cores, and some longer ones of money and delivery; `npm run test:long` runs those
+ * with `.long.` in their names: crashes, long histories, attacks, many processes. Without a mode, all of them run.
+ */
 import { statfsSync } from "node:fs"
 import { defineConfig } from "vitest/config"
 import { LongestFirst } from "./support/LongestFirst.ts"
@@ -38,11 +42,18 @@ const dockerMissing = async () => {
 const skipped = process.env["TEST_STORE"] === "container" ? await dockerMissing() : undefined
 if (skipped !== undefined) console.warn(`container lane skipped, no Docker answers: ${skipped}`)
 
-export default defineConfig({
+const longFiles = "test/**/*.long.test.ts"
+
+/** A long file that the command line names runs with `npm test` as well. */
+const isLongFileNamed = process.argv.some((word) => word.endsWith(".long.test.ts"))
+
+const otherSuites = ["test/bench/**", "test/browser/**", "test/engines/**", "test/plugins/**"]
+
+export default defineConfig(({ mode }) => ({
   root: new URL("..", import.meta.url).pathname,
   test: {
-    include: skipped === undefined ? ["test/**/*.test.ts"] : [],
-    exclude: ["test/bench/**", "test/browser/**", "test/engines/**", "test/plugins/**"],
+    include: skipped !== undefined ? [] : [mode === "long" ? longFiles : "test/**/*.test.ts"],
+    exclude: mode === "short" && !isLongFileNamed ? [...otherSuites, longFiles] : otherSuites,
     passWithNoTests: skipped !== undefined,
     setupFiles: ["test/support/Seed.ts"],
     globalSetup: skipped === undefined ? ["test/support/globalSetup.ts"] : [],
@@ -56,4 +67,4 @@ export default defineConfig({
     // scope.
     isolate: false
   }
-})
+}))

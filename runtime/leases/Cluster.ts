@@ -7,7 +7,7 @@
  * table `leases`, commits carry it, and a term ends once a newer one has begun.
  *
  * Two versions of the service must agree on the names of the groups and their order, on the number of shards and on the
- * prefix: a lock's number is made of them. `test/runtime/leases/Cluster.test.ts` holds them. Nothing else imports
+ * prefix: a lock's number is made of them. `test/runtime/leases/Cluster.long.test.ts` holds them. Nothing else imports
  * effect/cluster.
  */
 import { Deferred, Duration, Effect, Layer, Option, Schedule } from "effect"

@@ -67,7 +67,7 @@ const readSettings = Effect.gen(function*() {
 
 /**
  * Rounds of {@link keepsSession}: a pooler in transaction mode may give the same session again by chance. See
- * `test/deployment/pgbouncer.test.ts`.
+ * `test/deployment/pgbouncer.long.test.ts`.
  */
 const sessionRounds = 3
 

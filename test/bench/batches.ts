@@ -1,6 +1,6 @@
 /**
  * Histories of batches at length: two processes on one database, killed in the middle of what they do, a chain that
- * reorganises and endpoints that lie; the short form is `test/journeys/batchHistories.test.ts`.
+ * reorganises and endpoints that lie; the short form is `test/journeys/batchHistories.long.test.ts`.
  */
 import { Cause, Effect, References } from "effect"
 import { batchHistory } from "../support/batches/BatchHistory.ts"

@@ -1,4 +1,4 @@
-/** The service killed again and again under load: the long form of `test/journeys/crash.test.ts`. */
+/** The service killed again and again under load: the long form of `test/journeys/crash.long.test.ts`. */
 import { Effect } from "effect"
 import { crash as killed } from "../support/Crash.ts"
 import { freePort } from "../support/Ports.ts"

@@ -1,6 +1,6 @@
 /**
  * Histories of money at length: two processes on one database, one of which is killed in the middle of each; the short
- * form is `test/journeys/money.test.ts`.
+ * form is `test/journeys/money.long.test.ts`.
  */
 import { Cause, Effect, References } from "effect"
 import { twoProcesses } from "../support/money/Deployments.ts"

@@ -1,6 +1,6 @@
 /**
  * The webhooks of shops from two instances that are killed at random, before receivers that fail in every way: the long
- * form of `test/modules/btcpay/deliveries.test.ts`. What the dead had claimed waits for its leases.
+ * form of `test/modules/btcpay/deliveries.long.test.ts`. What the dead had claimed waits for its leases.
  */
 import { Effect } from "effect"
 import { runShopDeliveries } from "../modules/btcpay/ShopDeliveries.ts"

@@ -1,5 +1,5 @@
 /**
- * Goal: the judge of `test/journeys/chaos.test.ts` finds nothing in a right history, and every broken promise in a
+ * Goal: the judge of `test/journeys/chaos.long.test.ts` finds nothing in a right history, and every broken promise in a
  * wrong one, whatever else is in the history.
  * Method: a history of six invoices, written by hand; then spoiled in every way.
  */

@@ -6,24 +6,24 @@ import { BaseSequencer, type TestSpecification } from "vitest/node"
 
 /** 25 s and more on two quiet cores, most of it waiting, longest first. */
 const longest = [
-  "test/journeys/removal.test.ts",
-  "test/journeys/repairs.test.ts",
-  "test/journeys/chaos.test.ts",
-  "test/runtime/chains/Reanchor.test.ts",
-  "test/runtime/plugins.test.ts",
-  "test/journeys/delivery.test.ts",
-  "test/journeys/backup.test.ts",
-  "test/modules/customers/customers.test.ts",
-  "test/journeys/plans.test.ts",
-  "test/modules/dashboard/statements.test.ts",
-  "test/modules/batches/lists.test.ts",
-  "test/runtime/chains/Restore.test.ts",
-  "test/journeys/batchHistories.test.ts",
-  "test/journeys/badInput.test.ts",
-  "test/runtime/chains/Endpoints.test.ts",
+  "test/journeys/removal.long.test.ts",
+  "test/journeys/repairs.long.test.ts",
+  "test/journeys/chaos.long.test.ts",
+  "test/runtime/chains/Reanchor.long.test.ts",
+  "test/runtime/plugins.long.test.ts",
+  "test/journeys/delivery.long.test.ts",
+  "test/journeys/backup.long.test.ts",
+  "test/modules/customers/customers.long.test.ts",
+  "test/journeys/plans.long.test.ts",
+  "test/modules/dashboard/statements.long.test.ts",
+  "test/modules/batches/lists.long.test.ts",
+  "test/runtime/chains/Restore.long.test.ts",
+  "test/journeys/batchHistories.long.test.ts",
+  "test/journeys/badInput.long.test.ts",
+  "test/runtime/chains/Endpoints.long.test.ts",
   "test/modules/batches/batches.test.ts",
-  "test/modules/clients/package.test.ts",
-  "test/modules/ledger/plans.test.ts"
+  "test/modules/clients/package.long.test.ts",
+  "test/modules/ledger/plans.long.test.ts"
 ]
 
 const placeOf = ({ moduleId }: TestSpecification): number => {

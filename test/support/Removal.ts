@@ -63,13 +63,13 @@ export const removableModules: ReadonlyArray<string> = [
  */
 const wholeServiceTests: ReadonlyArray<string> = [
   "test/modules/docs/reference.test.ts",
-  "test/journeys/errorPages.test.ts",
+  "test/journeys/errorPages.long.test.ts",
   "test/journeys/errors.test.ts",
-  "test/journeys/health.test.ts",
-  "test/journeys/attacks/credentials.test.ts",
+  "test/journeys/health.long.test.ts",
+  "test/journeys/attacks/credentials.long.test.ts",
   "test/runtime/http/declared.test.ts",
-  "test/runtime/build.test.ts",
-  "test/runtime/plugins.test.ts"
+  "test/runtime/build.long.test.ts",
+  "test/runtime/plugins.long.test.ts"
 ]
 
 /** Calls that only {@link optionalModules} modules answer and that no path names in full. */
@@ -97,7 +97,7 @@ const isCalling = (text: string, paths: ReadonlyArray<string>): boolean =>
   paths.some((path) => new RegExp(`["\`]${path}(?![\\w-])`).test(text))
 
 /** Tests that go by such a route through a part that others use without it, or through a guide. */
-const through: ReadonlySet<string> = new Set(["test/journeys/crash.test.ts", "test/journeys/docs.test.ts"])
+const through: ReadonlySet<string> = new Set(["test/journeys/crash.long.test.ts", "test/journeys/docs.long.test.ts"])
 
 /** Files that a file of ours loads or starts. */
 const reached = /(?:from|import\(|new URL\()\s*"(\.[^"]+\.ts)"/g

@@ -197,7 +197,7 @@ layer(MainnetTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("
           const approval = yield* approve(owner, batch, answer)
           const check = yield* approvalScript
           assert.isTrue(yield* Effect.promise(() => check(approval)))
-          // Every bit is changed in test/modules/refunds/approvalFamilies.test.ts.
+          // Every bit is changed in test/modules/refunds/approvalFamilies.long.test.ts.
           const passed: Array<string> = []
           for (const { approval: changed, what } of changedApprovals(approval).filter((_, place) => place % 7 === 0)) {
             if (yield* Effect.promise(() => check(changed))) passed.push(what)

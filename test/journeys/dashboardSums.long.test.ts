@@ -22,7 +22,7 @@ import { exchange } from "../support/Service.ts"
 import { makeVisitor } from "./DashboardVisits.ts"
 import { readScreens, type Screens, withoutRow, wrongSums } from "./ScreenSums.ts"
 
-/** `SUMS_SEEDS=7 npx vitest run … test/journeys/dashboardSums.test.ts` runs seven, beginning with `SUMS_SEED`. */
+/** `SUMS_SEEDS=7 npx vitest run … test/journeys/dashboardSums.long.test.ts` runs seven, beginning with `SUMS_SEED`. */
 const count = Number(process.env["SUMS_SEEDS"] ?? 3)
 const first = Number(process.env["SUMS_SEED"] ?? 1)
 const rounds = 40

@@ -12,7 +12,7 @@ import { batchHistory } from "../support/batches/BatchHistory.ts"
 import { cardanoWorld, evmWorld, solanaWorld, suiWorld, tonWorld } from "../support/batches/Worlds.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 
-/** `BATCH_SEEDS=7 npx vitest run … test/journeys/batchHistories.test.ts` runs seven, beginning with `BATCH_SEED`. */
+/** `BATCH_SEEDS=7 npx vitest run … test/journeys/batchHistories.long.test.ts` runs seven, beginning with `BATCH_SEED`. */
 const count = Number(process.env["BATCH_SEEDS"] ?? 1)
 const first = Number(process.env["BATCH_SEED"] ?? 1)
 const steps = Number(process.env["BATCH_STEPS"] ?? 30)

@@ -1,7 +1,7 @@
 /**
  * Goal: the document of the operator API is complete for a reader and valid for everyone's tools.
  * Method: it is made of the calls of all modules and of the runtime; Redocly and Spectral judge it by their own rules.
- * Real answers are held against it in `test/journeys/operator.test.ts`.
+ * Real answers are held against it in `test/journeys/operator.long.test.ts`.
  */
 import { assert, describe, it } from "@effect/vitest"
 import type { HttpApi } from "effect/http-api"

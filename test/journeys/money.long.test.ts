@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { localDeployment } from "../support/money/Deployments.ts"
 import { moneyHistory } from "../support/money/History.ts"
 
-/** `MONEY_SEEDS=7 npx vitest run … test/journeys/money.test.ts` runs seven, beginning with `MONEY_SEED`. */
+/** `MONEY_SEEDS=7 npx vitest run … test/journeys/money.long.test.ts` runs seven, beginning with `MONEY_SEED`. */
 const count = Number(process.env["MONEY_SEEDS"] ?? 2)
 const first = Number(process.env["MONEY_SEED"] ?? 1)
 const rounds = 40
