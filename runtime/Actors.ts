@@ -29,7 +29,11 @@ interface Mailbox {
   size: number
 }
 
-const mailboxFull = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+const mailboxFull = (kind: string) =>
+  Effect.fail(publicError("SERVICE_UNAVAILABLE", {
+    retryAfterSeconds: 1,
+    reason: `${mailboxCapacity} calls wait for the same ${kind} already`
+  }))
 
 const make = Effect.sync(() => {
   const mailboxes = new Map<string, Mailbox>()
@@ -42,7 +46,7 @@ const make = Effect.sync(() => {
     Effect.suspend((): Effect.Effect<A, E | PublicError, R> => {
       const name = `${kind}\n${key}`
       const mailbox = mailboxes.get(name) ?? { turn: Semaphore.makeUnsafe(1), size: 0 }
-      if (mailbox.size >= mailboxCapacity) return mailboxFull
+      if (mailbox.size >= mailboxCapacity) return mailboxFull(kind)
       if (mailbox.size++ === 0) mailboxes.set(name, mailbox)
       return Effect.ensuring(
         mailbox.turn.withPermit(Effect.uninterruptible(work)),

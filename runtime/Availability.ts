@@ -11,6 +11,7 @@ import { AuditLog } from "./AuditLog.ts"
 import { nowSeconds } from "./Clock.ts"
 import { Commit, noCause, retryConflicts, systemMerchant } from "./Commit.ts"
 import { type CurrentOperator, operatorWrites } from "./OperatorRoutes.ts"
+import { databaseMessage } from "./store/StoreError.ts"
 
 /** Milliseconds until an instance knows what was changed by another one. */
 export const followMillis = 1_000
@@ -188,7 +189,9 @@ export const layer: Layer.Layer<Availability, never, AuditLog | Commit | SqlClie
       },
       set: (offer, wanted) =>
         retryConflicts(conflictRetries)(write(offer, wanted)).pipe(
-          Effect.mapError(() => publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+          Effect.mapError((error) =>
+            publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1, reason: databaseMessage(error) })
+          )
         )
     })
   })

@@ -14,7 +14,7 @@ import type { BlockPoint, ChainPoint } from "./chains/Points.ts"
 import type { DriverError } from "./chains/DriverError.ts"
 import type { PayoutDriver } from "./Payouts.ts"
 
-export { DriverError, DriverErrorKind, noStoredBlock } from "./chains/DriverError.ts"
+export { DriverError, DriverErrorKind, isOutage, noStoredBlock } from "./chains/DriverError.ts"
 export type { BlockPoint, ChainPoint } from "./chains/Points.ts"
 
 /** What a payor is asked to send to. Unique on (family, matchKey) in the whole deployment. */

@@ -118,7 +118,9 @@ export interface Append {
   readonly deliverOnlyTo?: string
 }
 
-/** Rows in one commit, at most: a batch that collects 1,000 balances has a row for each, and one for each of its parts. */
+/**
+ * Rows in one commit, at most: a batch that collects 1,000 balances has a row for each, and one for each of its parts.
+ */
 export const maximumWrites = 2_000
 
 /** An event after its commit. */
@@ -171,7 +173,12 @@ export const decideAnew =
       retryConflicts(times)(change),
       (error) =>
         error instanceof Conflict
-          ? publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+          ? publicError("SERVICE_UNAVAILABLE", {
+            retryAfterSeconds: 1,
+            reason: `rows of ${error.table} were changed by others each of ${
+              times + 1
+            } times that the change was decided`
+          })
           : error as Exclude<E, Conflict>
     )
 
@@ -194,7 +201,7 @@ export interface IdempotentCall<A> {
  * For a commit that carries the reply of `Idempotency` (`runtime/Http.ts`): another process that used the same key was
  * first, so its stored reply is the answer. The failure leaves the handler as a defect, whatever the handler's error
  * type, and the idempotency middleware answers it; so pipe this last, after anything that catches defects. Nothing of
- * this request was written.
+ * this request was written. A commit without a reply never fails so: there it only takes the error from the type.
  *
  * @example
  * yield* commit.append({ …, reply: idempotency.reply(200, body) }).pipe(dieOnReplay)

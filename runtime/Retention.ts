@@ -28,7 +28,7 @@ const prunedRows = Metric.counter("rows_pruned_total", {
   incremental: true
 })
 
-/** Removes a batch after the other until one is not full; answers how many rows went. */
+/** Removes a batch after the other until one is not full; answers how many rows were removed. */
 export const inBatches = <E, R>(
   batch: Effect.Effect<number, E, R>,
   size = batchSize

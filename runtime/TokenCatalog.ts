@@ -43,5 +43,5 @@ export class TokenCatalog extends Context.Service<TokenCatalog, {
  * Whether `token` is inactive only because its contract was not asked yet, as after a start. It may be accepted in a
  * moment, so nothing is refused for good because of it.
  */
-export const isUnverified = (catalog: TokenCatalog["Service"], token: Token): boolean =>
+export const awaitsContractRead = (catalog: TokenCatalog["Service"], token: Token): boolean =>
   !token.active && catalog.unverifiedTokens(token.network, token.environment).some(({ id }) => id === token.id)

@@ -179,7 +179,9 @@ export class PublicError extends Schema.TaggedError<PublicError>()("PublicError"
   param: Schema.NullOr(Schema.String),
   details: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
   /** Seconds for `Retry-After`, at least 1, where trying again helps. */
-  retryAfterSeconds: Schema.NullOr(Schema.Int)
+  retryAfterSeconds: Schema.NullOr(Schema.Int),
+  /** For operators, in the log: no caller of HTTP is told, only those of the rpc port, which are services of the operator. */
+  reason: Schema.optionalKey(Schema.String)
 }) {
   get status(): number {
     return statusOf(this.code)
@@ -195,13 +197,15 @@ export const publicError = (code: ErrorCode, more: {
   readonly param?: string | null
   readonly details?: Readonly<Record<string, Schema.Json>> | null
   readonly retryAfterSeconds?: number | null
+  readonly reason?: string | undefined
 } = {}): PublicError =>
   new PublicError({
     code,
     message: more.message ?? meaningOf(code),
     param: more.param ?? null,
     details: more.details ?? null,
-    retryAfterSeconds: more.retryAfterSeconds ?? null
+    retryAfterSeconds: more.retryAfterSeconds ?? null,
+    ...(more.reason === undefined ? {} : { reason: more.reason })
   })
 
 /** The body of a flat error: exactly two keys. */

@@ -170,7 +170,7 @@ export const rpcHandlers = Rpc.handlers(
       fact: OrderFact
     ) =>
       orders.change(merchant_id, order_id, noCause, [fact]).pipe(
-        Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible)),
+        dieOnReplay,
         Effect.map(({ order }) => wireOrder(order))
       )
 

@@ -121,8 +121,8 @@ export class Orders extends Context.Service<Orders, {
   static readonly layer = Layer.effect(Orders, Effect.suspend(() => make))
 }
 
-/** Orders due in one run. */
-export const dueBatch = 100
+/** Orders that one run of the timer reads, at most. */
+export const duePageSize = 100
 
 /** Calls to retailers under way at once. */
 const callsAtOnce = 16
@@ -284,7 +284,7 @@ const make = Effect.gen(function*() {
     if (order?.environment !== environment) return yield* publicError("ORDER_NOT_FOUND")
     yield* change(order.merchantId, order.id, noCause, [report]).pipe(dieOnReplay)
   }))
-  yield* timers.register({ name: "orders", batchSize: dueBatch, ...yield* makeWork(repo, change) })
+  yield* timers.register({ name: "orders", batchSize: duePageSize, ...yield* makeWork(repo, change) })
 
   return Orders.of({
     creation: (input, invoice) => {
@@ -325,7 +325,7 @@ const makeWork = Effect.fnUntraced(function*(repo: Repo, change: Orders["Service
       cause: noCause,
       writes: [orderWrite({ ...order, version: order.version + 1, dueAt: seconds })],
       events: []
-    }).pipe(Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible)))
+    }).pipe(dieOnReplay)
   })
 
   /** What cannot be true of the order is left out and logged; the rest of what the retailer said still counts. */

@@ -110,7 +110,7 @@ export class PayorDetails extends Context.Service<PayorDetails, {
               const facts: ReadonlyArray<RefundAddressFact> = [{ _tag: "RefundAddress", destination }]
               return { commands: [], writes: [destinationWrite(destination, updatedAt)], facts }
             })
-        ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+        ).pipe(dieOnReplay)
       })
 
       return PayorDetails.of({

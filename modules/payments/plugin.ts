@@ -31,10 +31,10 @@ export { inShopCurrency, shopAmountOf, type ShopPrice, type ShopRounding } from 
 export { Payments } from "./service.ts"
 export { paymentIdOf } from "./service/Credit.ts"
 export { InvoiceTerms, type PayorTerms } from "./service/InvoiceTerms.ts"
+export type { Route } from "./service/PaymentRoutes.ts"
 export { PayorApi } from "./service/PayorApi.ts"
 export { readRefundAddress, type RefusedAddress, refusedAddressOf } from "./service/RefundAddresses.ts"
 export { type ClaimedRefund, RefundClaims, type RefundWallet } from "./service/RefundClaims.ts"
-export type { Route } from "./service/Routes.ts"
 export { SimulatedPayments } from "./service/SimulatedPayments.ts"
 
 const days = Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 3_650 })))

@@ -38,7 +38,7 @@ import {
   type PaymentState
 } from "../invoices/plugin.ts"
 import { requiresMemo } from "../tokens/plugin.ts"
-import type { Route } from "./service/Routes.ts"
+import type { Route } from "./service/PaymentRoutes.ts"
 import type { AvailableToken, PaymentAddress, PaymentStatusReport, SessionDetails, SessionPayment } from "./api.ts"
 
 /**
@@ -346,8 +346,8 @@ const payorMessages: { readonly [Code in ErrorCode]?: string } = {
  * A refusal of a route as its payor may read it: what happened and what to do, nothing of the merchant's wallets, and
  * no word of what only the operator can mend. Its merchant reads the original.
  */
-export const errorForPayors = ({ code, param, retryAfterSeconds }: PublicError): PublicError =>
-  publicError(code, { message: payorMessages[code] ?? meaningOf(code), param, retryAfterSeconds })
+export const errorForPayors = ({ code, param, reason, retryAfterSeconds }: PublicError): PublicError =>
+  publicError(code, { message: payorMessages[code] ?? meaningOf(code), param, retryAfterSeconds, reason })
 
 /** The socket that a page of an invoice follows. */
 export type PayorSocket = (typeof PaymentAddress.Type)["ws_connection"]

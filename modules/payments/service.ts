@@ -2,6 +2,7 @@
 import { Context, Effect, Layer } from "effect"
 import { Availability } from "../../runtime/Availability.ts"
 import { Chains, type JournalEntry } from "../../runtime/Chains.ts"
+import { machineMillis } from "../../runtime/Clock.ts"
 import { Commit, noCause, type Write } from "../../runtime/Commit.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
@@ -15,7 +16,7 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import { TokenPolicies } from "../tokens/plugin.ts"
 import { assignedTransferOf, type AssignmentContext, assignmentOf } from "./service/Assignments.ts"
 import { makeCredit, makePricing, retryPricing, unmatchedPayment } from "./service/Credit.ts"
-import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/Routes.ts"
+import { currentRoute, type Route, routeFor, type RoutesContext } from "./service/PaymentRoutes.ts"
 import { makeNameToken } from "./service/TokenNames.ts"
 
 export class Payments extends Context.Service<Payments, {
@@ -78,7 +79,8 @@ export class Payments extends Context.Service<Payments, {
         commit: yield* Commit,
         quotes: yield* PaymentQuotes,
         policies: yield* TokenPolicies,
-        settings: yield* MerchantSettings
+        settings: yield* MerchantSettings,
+        startedAtMillis: (yield* machineMillis)()
       }
       const screening = yield* Screening
       const price = yield* makePricing

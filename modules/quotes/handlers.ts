@@ -13,7 +13,7 @@ import { formatUnits, readInvoiceAmount, tokenAmountUp, usdDecimal, usdWire } fr
 import type { Quote } from "../../schemas/Quote.ts"
 import { type Aggregate, amountRemaining, Invoices, isPayable } from "../invoices/plugin.ts"
 import { type IssuedQuote, PaymentQuotes } from "./service.ts"
-import { isVerified, listedToken, makePriceableToken } from "./service/Routes.ts"
+import { isActiveToken, listedToken, makePriceableToken } from "./service/Routes.ts"
 import { type NewQuote, QuotesApi, type RouteResult } from "./api.ts"
 import { networkDegraded, noSettlement, quoteObject, routeFault, unavailableObject } from "./rules.ts"
 import * as Operations from "../../runtime/Operations.ts"
@@ -62,7 +62,7 @@ const makePrice = Effect.gen(function*() {
     const settlementToken = route.settlement_token_id ?? token.id
     const unavailable = settlementToken !== token.id
       ? noSettlement
-      : isVerified(catalog, token.id)
+      : isActiveToken(catalog, token.id)
       ? null
       : networkDegraded
     return unavailable === null

@@ -13,7 +13,7 @@ import { renewal } from "./service/QuoteRenewal.ts"
 export { quoteEventText, type QuoteRow, type Valuation, valuation } from "./rules.ts"
 export { PaymentQuotes } from "./service.ts"
 export { QuoteRenewal } from "./service/QuoteRenewal.ts"
-export { isRefused, isVerified, listedToken, payableToken } from "./service/Routes.ts"
+export { isActiveToken, isRefused, listedToken, payableToken } from "./service/Routes.ts"
 
 export const plugin = Plugin.make({
   name: "quotes",

@@ -42,6 +42,16 @@ export class DriverError extends Schema.TaggedError<DriverError>()("DriverError"
   }
 }
 
+const outageKinds: ReadonlySet<DriverErrorKind | undefined> = new Set([
+  "unanswered",
+  "timeout",
+  "unavailable",
+  "rate_limited"
+])
+
+/** Whether a failure is one of the endpoint, which ends, and says nothing about what was asked for. */
+export const isOutage = ({ kind }: Pick<DriverError, "kind">): boolean => outageKinds.has(kind)
+
 /** None of the points that are stored, newest first, is on the chain any more. */
 export const noStoredBlock = (network: string, stored: ReadonlyArray<{ readonly height: bigint }>): DriverError => {
   const [newest, oldest] = [stored[0]?.height, stored.at(-1)?.height]

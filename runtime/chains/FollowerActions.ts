@@ -38,10 +38,10 @@ const checkDepths = Effect.fnUntraced(function*(follower: FollowerContext, fence
   const { driver, environment, lookRequests, network, repo, verifyRequests, wakeHandler } = follower
   const state = stateOf(follower)
   const heights = heightsOf(state)
-  if (heights === null || !state.mayWait) return
-  const hasWaiting = yield* repo.hasSeenEntries(network, environment)
-  dispatch(follower, { _tag: "WaitingCounted", hasWaiting })
-  if (!hasWaiting) return
+  if (heights === null || !state.mayHaveUnconfirmed) return
+  const hasUnconfirmed = yield* repo.hasSeenEntries(network, environment)
+  dispatch(follower, { _tag: "UnconfirmedCounted", hasUnconfirmed })
+  if (!hasUnconfirmed) return
   while (driver.corroborate === null) {
     const found = yield* repo.entriesDeepEnough(network, environment, heights, rowsPerCommit)
     if (found.length === 0) break

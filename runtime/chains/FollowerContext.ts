@@ -170,7 +170,7 @@ export const makeContext = Effect.fnUntraced(function*(driver: ChainDriver, serv
     state: MutableRef.make(initialState({
       network,
       environment,
-      isCaughtUp: stored === null,
+      cursor: stored,
       nowMillis: clock.currentTimeMillisUnsafe(),
       monotonicMillis: millis()
     })),

@@ -24,7 +24,7 @@ import { isPruningConfirmed, observePruned, type PrunedBlock } from "./Repairs.t
 import type { ChainHeights, Cursor, RingPoint } from "./ChainsRepo.ts"
 import { type FollowerPosition, searchLag, singleSourceUpTo } from "./SearchSchedule.ts"
 
-/** A chain is `silent` after this long without an answer: 60 s, five blocks of the slowest network. */
+/** A chain is `silent` after 60 s without an answer: three blocks of Cardano, the slowest network. */
 export const silenceMillis = 60_000
 
 /**
@@ -32,15 +32,6 @@ export const silenceMillis = 60_000
  * nothing, and other instances see that the chain answers.
  */
 export const idleCursorMillis = 5_000
-
-/** A chain that gave no answer for so long after a start holds up no address: nobody can say what is on it. */
-export const firstAnswerMillis = 2_000
-
-/** Nor does one that no instance follows for so long: the lease of an instance that was killed has ended by then. */
-export const takeOverMillis = 10_000
-
-/** Nor does one that is still behind after this time: 1 h, as long as a day of the fastest network takes to be read. */
-export const catchUpLimitMillis = 3_600_000
 
 export interface FollowerState {
   readonly network: Network
@@ -51,7 +42,7 @@ export interface FollowerState {
   readonly finalized: bigint | null
   /** As {@link NetworkCoverage.seenUntil}, for these points. */
   readonly seenUntil: number | null
-  /** Of the nodes. Silence is another thing: it follows from `answeredAtMillis`. */
+  /** What the nodes answered. That there is no answer is not stored here: it follows from `answeredAtMillis`. */
   readonly condition: Cursor["condition"]
   /** As {@link Cursor.searchedHeight} and {@link Cursor.singleSourceFrom}. */
   readonly searchedHeight: bigint | null
@@ -74,8 +65,8 @@ export interface FollowerState {
   readonly failures: number
   /** Changes with every rollback: what was read before one is not written after it. */
   readonly generation: number
-  /** Whether an entry may wait for its depth; false saves the look into the database. */
-  readonly mayWait: boolean
+  /** Whether an entry of the journal may be unconfirmed; false saves a query. */
+  readonly mayHaveUnconfirmed: boolean
   /**
    * Whether the chain was read up to its end since this process started, here or by the instance that follows it. A
    * database that turns out to be an older one takes it back.
@@ -83,7 +74,9 @@ export interface FollowerState {
   readonly isCaughtUp: boolean
   /** As {@link Cursor.caughtUpToken}. */
   readonly caughtUpToken: bigint | null
-  /** When the lease of the instance that follows ended, by the last look at it. */
+  /** The one that was stored when this process started; 0: none was. */
+  readonly firstCaughtUpToken: bigint
+  /** The end of the lease of the instance that follows, as last read. */
   readonly leaseEnd: string | null
   /** Whether the newest block there is was read since this instance began to follow. */
   readonly isAtEnd: boolean
@@ -97,11 +90,11 @@ export interface FollowerState {
   readonly isReanchoring: boolean
 }
 
-/** A state before anything is known. `isCaughtUp`: nothing was ever read, so nothing can have been paid. */
+/** A state before anything is known. `cursor` null: nothing was ever read, so nothing can have been paid. */
 export const initialState = (start: {
   readonly network: Network
   readonly environment: Environment
-  readonly isCaughtUp: boolean
+  readonly cursor: Pick<Cursor, "caughtUpToken"> | null
   readonly nowMillis: number
   readonly monotonicMillis: number
 }): FollowerState => ({
@@ -122,9 +115,10 @@ export const initialState = (start: {
   isFollowing: false,
   failures: 0,
   generation: 0,
-  mayWait: true,
-  isCaughtUp: start.isCaughtUp,
+  mayHaveUnconfirmed: true,
+  isCaughtUp: start.cursor === null,
   caughtUpToken: null,
+  firstCaughtUpToken: start.cursor?.caughtUpToken ?? 0n,
   leaseEnd: null,
   isAtEnd: false,
   lookHasBlocks: false,
@@ -145,8 +139,8 @@ export type FollowerEvent =
   | {
     readonly _tag: "BlockRead"
     readonly point: RingPoint
-    readonly isBehind: boolean
-    /** As {@link ChainEvent}'s `Forward` has it; null: absent. */
+    readonly isCatchingUp: boolean
+    /** As in `Forward` of `ChainEvent` (`runtime/Chains.ts`); null: absent. */
     readonly seenUntil: number | null
     readonly changes: number
     readonly nowMillis: number
@@ -171,8 +165,8 @@ export type FollowerEvent =
   }
   | { readonly _tag: "CheckRequested" }
   | { readonly _tag: "EntriesChanged" }
-  /** Entries that wait for their depth were looked for. */
-  | { readonly _tag: "WaitingCounted"; readonly hasWaiting: boolean }
+  /** The database was asked for unconfirmed entries of the journal. */
+  | { readonly _tag: "UnconfirmedCounted"; readonly hasUnconfirmed: boolean }
   | {
     readonly _tag: "CursorStored"
     readonly ring: ReadonlyArray<RingPoint>
@@ -186,7 +180,8 @@ export type FollowerEvent =
     readonly singleSourceFrom?: bigint | null | undefined
     readonly monotonicMillis: number
   }
-  | { readonly _tag: "SearchInspected"; readonly monotonicMillis: number }
+  /** Each second: while the search is not behind the newest block, it counts as moving. */
+  | { readonly _tag: "SearchComparedToHead"; readonly monotonicMillis: number }
   /** Every second: the clock may have been set back. */
   | { readonly _tag: "ClockRead"; readonly nowMillis: number }
   /** The repairs were read, or one was stored: `hasGap`: a reanchor has left blocks that are still to be read. */
@@ -205,7 +200,7 @@ export type FollowerEvent =
   /** What the follower on another instance has stored. */
   | { readonly _tag: "CursorPeeked"; readonly cursor: Cursor; readonly monotonicMillis: number }
   /** When the lease of that instance ends; null: nobody holds it by its token. */
-  | { readonly _tag: "LeaseInspected"; readonly leaseEnd: string | null }
+  | { readonly _tag: "LeaseRead"; readonly leaseEnd: string | null }
 
 /** What has to be done, in this order. */
 export type FollowerAction =
@@ -220,13 +215,17 @@ export type FollowerAction =
 /** The state after an event, and what has to be done. */
 export type FollowerStep = readonly [FollowerState, ReadonlyArray<FollowerAction>]
 
-const storeAgain = ({ ring, seenUntil }: FollowerState): FollowerAction => ({ _tag: "StoreCursor", ring, seenUntil })
+const storeCursorOf = ({ ring, seenUntil }: FollowerState): FollowerAction => ({
+  _tag: "StoreCursor",
+  ring,
+  seenUntil
+})
 
 const isStoreDue = ({ storedAtMillis }: FollowerState, nowMillis: number): boolean =>
   nowMillis - storedAtMillis >= idleCursorMillis
 
-/** Nothing happens later than now: a chain would else be silent for an hour before anybody is told. */
-const withoutFuture = (state: FollowerState, nowMillis: number): FollowerState =>
+/** Times after now become now: after a clock was set back by 1 h, a dead chain would else be `silent` 1 h late. */
+const clampToNow = (state: FollowerState, nowMillis: number): FollowerState =>
   state.answeredAtMillis <= nowMillis && state.storedAtMillis <= nowMillis ? state : {
     ...state,
     answeredAtMillis: Math.min(state.answeredAtMillis, nowMillis),
@@ -240,8 +239,8 @@ const withSearch = (state: FollowerState, searchedHeight: bigint | null, monoton
   searchMovedAtMillis: searchedHeight === state.searchedHeight ? state.searchMovedAtMillis : monotonicMillis
 })
 
-/** Blocks above `height` are searched anew, once they were read anew. */
-const searchedUpTo = (state: FollowerState, height: bigint, monotonicMillis: number): FollowerState =>
+/** Lowers the searched height to `height`: blocks above it are read again, and then searched again. */
+const lowerSearchedHeight = (state: FollowerState, height: bigint, monotonicMillis: number): FollowerState =>
   state.searchedHeight !== null && state.searchedHeight > height ? withSearch(state, height, monotonicMillis) : state
 
 type EventOf<Tag extends FollowerEvent["_tag"]> = Extract<FollowerEvent, { readonly _tag: Tag }>
@@ -254,10 +253,11 @@ const onStart = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"Fol
   condition: cursor?.condition ?? "ok",
   seenUntil: cursor?.seenUntil ?? null,
   singleSourceFrom: cursor?.singleSourceFrom ?? null,
-  // Where nothing was ever read nothing can have been paid; an older cursor than before is that of a restored backup.
+  // Without a cursor no block was ever read, so nothing can have been paid. A cursor older than the last one that was
+  // seen is of a restored backup, so the chain must be read up to its end again.
   isCaughtUp: cursor === null || (state.isCaughtUp && cursor.version >= state.version),
   caughtUpToken: null,
-  mayWait: true,
+  mayHaveUnconfirmed: true,
   isFollowing: true,
   isAtEnd: false,
   lookHasBlocks: false,
@@ -266,9 +266,9 @@ const onStart = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"Fol
 })
 
 const onBlock = (state: FollowerState, event: EventOf<"BlockRead">): FollowerStep => {
-  const { changes, isBehind, nowMillis, point } = event
+  const { changes, isCatchingUp, nowMillis, point } = event
   const [newest] = state.ring
-  // After a lost race a block is dealt with again, and may be the newest already.
+  // After a commit that lost a race a block is processed again, and may be the newest already.
   const isNewest = newest !== undefined && newest.height === point.height && newest.hash === point.hash
   const ring = isNewest ? state.ring : pushPoint(state.ring, point)
   const seenUntil = state.isReanchoring
@@ -280,9 +280,9 @@ const onBlock = (state: FollowerState, event: EventOf<"BlockRead">): FollowerSte
   const actions: Array<FollowerAction> = []
   if (isStored) actions.push({ _tag: "StoreCursor", ring, seenUntil })
   if (changes > 0) actions.push({ _tag: "WakeHandler" }, { _tag: "MeasureLag", blockTime: point.time })
-  if (!isBehind) actions.push({ _tag: "CheckDepths" })
-  const mayWait = state.mayWait || changes > 0
-  return [isStored ? { ...state, mayWait } : { ...state, ring, seenUntil, mayWait }, actions]
+  if (!isCatchingUp) actions.push({ _tag: "CheckDepths" })
+  const mayHaveUnconfirmed = state.mayHaveUnconfirmed || changes > 0
+  return [isStored ? { ...state, mayHaveUnconfirmed } : { ...state, ring, seenUntil, mayHaveUnconfirmed }, actions]
 }
 
 const onRollbackWritten = (state: FollowerState, height: bigint): FollowerStep => {
@@ -292,11 +292,11 @@ const onRollbackWritten = (state: FollowerState, height: bigint): FollowerStep =
   return [state, [{ _tag: "StoreCursor", ring, seenUntil }]]
 }
 
-/** Stored at once, so that every instance knows what is offered. */
+/** A changed condition is stored at once, because every instance decides by it whether the network is offered. */
 const onCondition = (state: FollowerState, condition: Cursor["condition"]): FollowerStep =>
   condition === state.condition ? [state, []] : [
     { ...state, condition },
-    [{ _tag: "LogCondition", from: state.condition, to: condition }, storeAgain(state)]
+    [{ _tag: "LogCondition", from: state.condition, to: condition }, storeCursorOf(state)]
   ]
 
 const onLookEnd = (state: FollowerState, event: EventOf<"LookEnded">): FollowerStep => {
@@ -305,18 +305,18 @@ const onLookEnd = (state: FollowerState, event: EventOf<"LookEnded">): FollowerS
   const seenUntil = isSeen ? seenUntilAfterPoll(state.environment, state.seenUntil, sinceMillis) : state.seenUntil
   const next = { ...state, finalized, seenUntil }
   if (state.condition === "no_common_block") return onCondition(next, "ok")
-  return [next, isStoreDue(state, nowMillis) ? [storeAgain(next)] : []]
+  return [next, isStoreDue(state, nowMillis) ? [storeCursorOf(next)] : []]
 }
 
-/** A look that brought a block without another behind it, or none at all, has reached the chain's end. */
+/** The chain's end is reached by the last block of a look, and by a look without a block. */
 const onTurnEnd = (state: FollowerState, { token, turn }: EventOf<"TurnEnded">): FollowerStep => {
   const isEnd = turn === "last_block" || (turn === "look" && !state.lookHasBlocks)
   const next = { ...state, lookHasBlocks: turn !== "look" }
   if (!isEnd) return [next, []]
   const atEnd = { ...next, isAtEnd: true, isCaughtUp: true }
   if (state.caughtUpToken === token || state.ring.length === 0) return [atEnd, []]
-  // Other instances learn it from the cursor.
-  return [{ ...atEnd, caughtUpToken: token }, [storeAgain(atEnd)]]
+  // Other instances read it from the cursor.
+  return [{ ...atEnd, caughtUpToken: token }, [storeCursorOf(atEnd)]]
 }
 
 const onSearchMoved = (state: FollowerState, event: EventOf<"SearchMoved">): FollowerState => {
@@ -328,14 +328,18 @@ const onSearchMoved = (state: FollowerState, event: EventOf<"SearchMoved">): Fol
 const onReanchor = (state: FollowerState, event: EventOf<"Reanchored">): FollowerStep => {
   const { anchor, finalized, monotonicMillis } = event
   const generation = state.generation + 1
-  const next = searchedUpTo(state, anchor.height, monotonicMillis)
+  const next = lowerSearchedHeight(state, anchor.height, monotonicMillis)
   return [
     { ...next, generation, finalized, condition: "ok", seenUntil: null },
     [{ _tag: "StoreCursor", ring: [anchor], seenUntil: null }]
   ]
 }
 
-/** The follower on another instance decides, unless this one has begun to follow meanwhile. */
+/**
+ * Takes what the instance that follows has stored, unless this one has begun to follow meanwhile. A `caughtUpToken`
+ * above the one that was stored when this process started is of a lease under which the chain was read up to its end
+ * since then. It cannot come from a restored backup.
+ */
 const onPeek = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"CursorPeeked">): FollowerState =>
   state.isFollowing ? state : {
     ...withSearch(state, cursor.searchedHeight, monotonicMillis),
@@ -343,13 +347,14 @@ const onPeek = (state: FollowerState, { cursor, monotonicMillis }: EventOf<"Curs
     finalized: cursor.finalized,
     seenUntil: cursor.seenUntil,
     condition: cursor.condition,
+    isCaughtUp: state.isCaughtUp || (cursor.caughtUpToken ?? 0n) > state.firstCaughtUpToken,
     storedAtMillis: cursor.storedAt * 1000,
     hasAnswered: state.hasAnswered || (state.version !== 0 && cursor.version !== state.version),
     version: cursor.version,
     answeredAtMillis: Math.max(state.answeredAtMillis, cursor.answeredAt * 1000)
   }
 
-/** A lease of a restored backup ends by itself: only one that is seen to be renewed has a holder. */
+/** A lease has a holder only if its end moves between two readings: the lease in a restored backup never does. */
 const onLease = (state: FollowerState, leaseEnd: string | null): FollowerState =>
   state.isFollowing || state.isCaughtUp
     ? state
@@ -371,7 +376,7 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     case "BlockRead":
       return onBlock(state, event)
     case "RollbackStarted": {
-      const next = searchedUpTo(state, event.height, event.monotonicMillis)
+      const next = lowerSearchedHeight(state, event.height, event.monotonicMillis)
       return [{ ...next, generation: state.generation + 1 }, []]
     }
     case "RollbackWritten":
@@ -383,11 +388,11 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     case "TurnEnded":
       return onTurnEnd(state, event)
     case "CheckRequested":
-      return [{ ...state, mayWait: true }, [{ _tag: "CheckDepths" }]]
+      return [{ ...state, mayHaveUnconfirmed: true }, [{ _tag: "CheckDepths" }]]
     case "EntriesChanged":
-      return [{ ...state, mayWait: true }, [{ _tag: "WakeHandler" }]]
-    case "WaitingCounted":
-      return [{ ...state, mayWait: event.hasWaiting }, []]
+      return [{ ...state, mayHaveUnconfirmed: true }, [{ _tag: "WakeHandler" }]]
+    case "UnconfirmedCounted":
+      return [{ ...state, mayHaveUnconfirmed: event.hasUnconfirmed }, []]
     case "CursorStored": {
       const { nowMillis, ring, seenUntil } = event
       return [{ ...state, ring, seenUntil, storedAtMillis: nowMillis, version: state.version + 1 }, []]
@@ -395,8 +400,8 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
     case "SearchMoved":
       return [onSearchMoved(state, event), []]
     case "ClockRead":
-      return [withoutFuture(state, event.nowMillis), []]
-    case "SearchInspected":
+      return [clampToNow(state, event.nowMillis), []]
+    case "SearchComparedToHead":
       return [isSearchBehind(state) ? state : { ...state, searchMovedAtMillis: event.monotonicMillis }, []]
     case "RepairsRead":
       return [{ ...state, isReanchoring: event.hasGap }, []]
@@ -408,7 +413,7 @@ export const step = (state: FollowerState, event: FollowerEvent): FollowerStep =
       return [{ ...state, prunedBlock: null }, []]
     case "CursorPeeked":
       return [onPeek(state, event), []]
-    case "LeaseInspected":
+    case "LeaseRead":
       return [onLease(state, event.leaseEnd), []]
   }
 }
@@ -419,7 +424,7 @@ const isSearchBehind = ({ ring, searchedHeight }: FollowerState): boolean =>
 /** The newest block read; null before the first. */
 export const headOf = ({ ring }: FollowerState): bigint | null => ring[0]?.height ?? null
 
-/** The heights that depths are judged by; null before the first block. */
+/** The heights from which confirmations are counted; null before the first block. */
 export const heightsOf = ({ finalized, ring }: FollowerState): ChainHeights | null =>
   ring[0] === undefined ? null : { head: ring[0].height, finalized }
 
@@ -430,7 +435,7 @@ export const finalHeightOf = (state: FollowerState): bigint => {
 }
 
 /** Where blocks are verified and searched; null before the first block. */
-export const placeOf = (state: FollowerState): FollowerPosition | null => {
+export const positionOf = (state: FollowerState): FollowerPosition | null => {
   const { generation, ring, searchedHeight, singleSourceFrom } = state
   const heights = heightsOf(state)
   return heights === null ? null : { generation, ring, heights, searchedHeight, singleSourceFrom }
@@ -458,7 +463,7 @@ export const cursorOf = (
 export const isPruned = ({ environment, prunedBlock }: FollowerState, monotonicMillis: number): boolean =>
   prunedBlock !== null && isPruningConfirmed(prunedBlock, environment, monotonicMillis)
 
-/** The network as operators and payors are told of it. */
+/** The network's status for operators and payors. */
 export const statusOf = (state: FollowerState, nowMillis: number): NetworkStatus => {
   const { condition, environment, network, ring, storedAtMillis } = state
   const isSilent = nowMillis - state.answeredAtMillis >= silenceMillis
@@ -490,10 +495,4 @@ export const coverageOf = (
     ? seenUntilAfterSearch(environment, seenUntil, { searchedHeight, stuckSeconds }, ring)
     : seenUntil
   return { network, seenUntil: condition === "disagreement" ? null : until, isAdvancing: healthy }
-}
-
-/** Whether addresses may be given out: the chain was read up to its end, or waiting longer would help nobody. */
-export const allowsAddresses = (state: FollowerState, monotonicMillis: number): boolean => {
-  const limitMillis = state.hasAnswered ? catchUpLimitMillis : state.isFollowing ? firstAnswerMillis : takeOverMillis
-  return state.isCaughtUp || monotonicMillis - state.startedAtMillis >= limitMillis
 }

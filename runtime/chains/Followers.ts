@@ -25,7 +25,8 @@ import {
   requestCheck,
   stateOf
 } from "./FollowerContext.ts"
-import { allowsAddresses, coverageOf, finalHeightOf, headOf, placeOf, statusOf } from "./FollowerState.ts"
+import { allowsAddresses } from "./CatchUp.ts"
+import { coverageOf, finalHeightOf, headOf, positionOf, statusOf } from "./FollowerState.ts"
 import { handleStranded } from "./Reanchor.ts"
 import { hasGap } from "./Repairs.ts"
 import { keepRepairing } from "./RepairWorker.ts"
@@ -60,11 +61,11 @@ export interface Follower {
   /** Newest block processed, from memory where this instance follows, else from the stored cursor. */
   readonly head: () => bigint | null
   /**
-   * Whether the chain was read up to its end since this process started, here or by the instance that follows it. Until
-   * then a block may hold a payment to an address that a restored backup does not remember. True as well once waiting
-   * longer would help nobody.
+   * Whether addresses may be given out: the chain was read up to its end since this process started, here or by the
+   * instance that follows it, or one of the time limits of `CatchUp.ts` has passed. Before, a block may hold a payment
+   * to an address that a restored backup does not remember.
    */
-  readonly isCaughtUp: () => boolean
+  readonly allowsAddresses: () => boolean
   /** The newest block processed, if the chain is read up to its end. */
   readonly newest: () => RingPoint | null
 }
@@ -94,7 +95,7 @@ const keepVerifying = Effect.fnUntraced(function*(follower: FollowerContext) {
     repo,
     watch,
     isListed: (transfer) => isListed(follower, transfer),
-    position: () => placeOf(stateOf(follower)),
+    position: () => positionOf(stateOf(follower)),
     apply: Effect.fnUntraced(function*(result) {
       const done = yield* Deferred.make<void>()
       yield* Queue.offer(verified, { _tag: "VerificationResult", ...result, done })
@@ -196,7 +197,7 @@ const peek = (follower: FollowerContext, leaseName: string) =>
   Effect.gen(function*() {
     const { environment, network, repo } = follower
     yield* measureHealth(follower, statusOf(stateOf(follower), nowMillis(follower)).healthy)
-    dispatch(follower, { _tag: "SearchInspected", monotonicMillis: follower.machineMillis() })
+    dispatch(follower, { _tag: "SearchComparedToHead", monotonicMillis: follower.machineMillis() })
     dispatch(follower, { _tag: "ClockRead", nowMillis: nowMillis(follower) })
     if (stateOf(follower).isFollowing) return
     const cursor = yield* repo.cursor(network, environment)
@@ -204,7 +205,7 @@ const peek = (follower: FollowerContext, leaseName: string) =>
     dispatch(follower, { _tag: "CursorPeeked", cursor, monotonicMillis: follower.machineMillis() })
     if (stateOf(follower).isCaughtUp || cursor.caughtUpToken === null) return
     const leaseEnd = yield* repo.leaseEnd(leaseName, cursor.caughtUpToken)
-    dispatch(follower, { _tag: "LeaseInspected", leaseEnd })
+    dispatch(follower, { _tag: "LeaseRead", leaseEnd })
   }).pipe(
     Effect.catchCause((cause) => Effect.logWarning("cursor could not be read", { network: follower.network }, cause))
   )
@@ -228,7 +229,7 @@ export const start = Effect.fnUntraced(function*(driver: ChainDriver, services: 
       }),
     check: requestCheck(context),
     head: () => headOf(stateOf(context)),
-    isCaughtUp: () => allowsAddresses(stateOf(context), context.machineMillis()),
+    allowsAddresses: () => allowsAddresses(stateOf(context), context.machineMillis()),
     newest: () => {
       const { isCaughtUp, ring } = stateOf(context)
       return isCaughtUp ? ring[0] ?? null : null

@@ -10,6 +10,7 @@ import type { Slot } from "../Registry.ts"
 import type { SimulatedWallets } from "../SimulatedWallets.ts"
 import type { TokenCatalog } from "../TokenCatalog.ts"
 import type { Follower } from "./Followers.ts"
+import { databaseMessage } from "../store/StoreError.ts"
 import { type ChainsRepo, cursorId } from "./ChainsRepo.ts"
 import type { make as makeTargets } from "./Targets.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
@@ -73,7 +74,9 @@ export const retryWrite = retryConflicts(conflictRetries)
 export const withPublicErrors = <A, E extends { readonly _tag: string }>(effect: Effect.Effect<A, E | PublicError>) =>
   retryWrite(effect).pipe(
     Effect.mapError((error) =>
-      error instanceof PublicError ? error : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+      error instanceof PublicError
+        ? error
+        : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1, reason: databaseMessage(error) })
     )
   )
 

@@ -11,10 +11,11 @@ import {
   type ReceiveTarget
 } from "../Chains.ts"
 import { machineMillis } from "../Clock.ts"
+import { databaseMessage } from "../store/StoreError.ts"
 import { driversOf, type JournalContext } from "./JournalContext.ts"
 import { findOwners } from "./Receivers.ts"
 import { accountIndex, cursorId, walletOwnerWrite } from "./ChainsRepo.ts"
-import { toAllocatedTarget, withinCallLimit } from "./Targets.ts"
+import { retryDeadlocks, toAllocatedTarget } from "./Targets.ts"
 import { range, sliceMillis, yieldToEventLoop } from "./AddressDerivation.ts"
 import { firstFillCount } from "./WalletAddresses.ts"
 
@@ -65,7 +66,9 @@ export const claimWallet = ({ drivers, repo }: JournalContext): Service["claimWa
 /** Addresses that one merchant names, at most: each is kept for ever, and a merchant may send another list at will. */
 const maximumClaims = 100_000
 
-/** The indices of a wallet that are claimed: of a list all, of a key those its owner compares and those given out next. */
+/**
+ * The indices of a wallet that are claimed: of a list all, of a key those its owner compares and those given out next.
+ */
 const claimedIndices = (kind: WalletKind, { size, startIndex }: IndexedWallet, nextIndex: number) => {
   if (kind === "pool") return range(0, size ?? 0)
   const from = Math.max(startIndex, nextIndex)
@@ -103,9 +106,11 @@ export const claimAddresses = ({ repo }: JournalContext): Service["claimAddresse
       matchKeys: addresses.map(({ matchKey }) => matchKey),
       limit: maximumClaims
     }).pipe(
-      withinCallLimit,
+      retryDeadlocks,
       Effect.tapError((error) => Effect.logWarning("addresses of a receiving wallet could not be claimed", error)),
-      Effect.mapError(() => publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+      Effect.mapError((error) =>
+        publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1, reason: databaseMessage(error) })
+      )
     )
     if (conflict === null) return null
     const { place, reason } = conflict

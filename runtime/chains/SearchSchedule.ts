@@ -6,7 +6,6 @@
  *   block that fails once more after 60 failures is passed with an alarm
  *   blocks that only one endpoint was asked about: again, 8 at a time, once another endpoint is back
  */
-import type { DriverError } from "../Chains.ts"
 import type { ChainHeights, RingPoint } from "./ChainsRepo.ts"
 
 /** Blocks of one search: providers commonly allow ten. */
@@ -92,9 +91,6 @@ export const failedAgain = ({ failures, from }: SearchRange): SearchFailure => (
 
 /** Whether a block that failed now had failed {@link searchTries} times before: it is passed. */
 export const isGivenUp = ({ failures }: SearchRange): boolean => failures >= searchTries
-
-/** An outage ends: who could not be asked is asked later. */
-export const isOutage = ({ kind }: DriverError): boolean => kind === "unanswered" || kind === "timeout"
 
 /**
  * The lowest block that only one endpoint was asked about, where blocks above `searchedHeight` are to be searched anew.

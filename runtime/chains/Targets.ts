@@ -1,5 +1,7 @@
 /**
- * Receive targets: one per (invoice, family), from one counter per wallet for the whole deployment.
+ * Receive targets: one per (invoice, family). An indexed wallet has one counter for the whole deployment, and each
+ * target takes its next index. A shared wallet has no counter: all of its targets are one address, and differ by their
+ * memo.
  *
  * A counter moves under its row's lock, in the transaction that writes its targets, so a wallet's indices become
  * visible in order: "indices from N on" misses none (`WatchedKeys.ts`).
@@ -18,24 +20,32 @@ import {
   type WalletRef
 } from "../Chains.ts"
 import { flushErrorOf } from "../commit/FlushError.ts"
+import { databaseMessage } from "../store/StoreError.ts"
 import type { ChainHeads, ChainsRepo, TargetRow } from "./ChainsRepo.ts"
 import { claimPollMillis, claimSize, nextDerivation, nothingDerived } from "./DerivationClaims.ts"
 import { make as makeWatchedKeys } from "./WatchedKeys.ts"
 import type { WalletAddresses } from "./WalletAddresses.ts"
 
-/** Targets one call allocates, at most. */
+/** Targets that one call of the database allocates, at most. */
 const batchLimit = 200
 /** Addresses derived at once, at least, where those ahead are used up. */
 const derivationBatch = 20
-/** Calls of one batch, at most: a list of 5,000 addresses that are all taken needs 50. */
-const maximumCalls = 100
-/** Deadlocks with allocations of the same invoices from other wallets, at most. */
+/** Rounds of derivation for one batch, at most: a list of 5,000 addresses that are all taken needs 50. */
+const maximumDerivations = 100
+/** Repeats of a call that met a deadlock with allocations of the same invoices from other wallets, at most. */
 const deadlockRetries = 3
-/** A call that takes longer has an unknown outcome: asked again, an invoice gets the target it may have. */
+/** A call with its repeats that takes longer has an unknown outcome. Repeating it is safe: it finds a stored target. */
 const callLimit = Duration.seconds(3)
+/**
+ * Milliseconds for which an allocation that failed is repeated, and the pause before each repeat: on a busy machine one
+ * call may wait too long for its turn. With the 3 s of the last call this is 8 s, and a request may take 9 s. A caller
+ * that waited for the chains first has less time left: there the limit of the request ends the wait.
+ */
+const retryMillis = 5_000
+const retryPauseMillis = 500
 
-/** One call of the database, again after a deadlock. */
-export const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
+/** Repeats a call of the database after a deadlock, at most 3 times, and fails after 3 s in all. */
+export const retryDeadlocks = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
   call.pipe(
     Effect.retry({ while: (error) => flushErrorOf(error) === "retryable", times: deadlockRetries }),
     Effect.timeout(callLimit)
@@ -44,14 +54,18 @@ export const withinCallLimit = <A>(call: Effect.Effect<A, SqlError.SqlError>) =>
 export interface TargetRequest extends WalletOwner {
   readonly invoiceId: string
   readonly refusedTokens?: ReadonlyArray<number>
+  /** Whether anybody can have made the invoice, through a payment link: none of {@link reservedAddresses} is for it. */
   readonly isOfStranger?: boolean
 }
 
-/** What the followers of a family know of its chains. */
+/** Whether the chains of a family are read far enough for addresses to be given out. */
 export interface ChainReadiness {
-  /** Heads of those that are read up to the end. */
+  /** The newest blocks of the chains that are read up to their end. */
   readonly heads: (family: Family) => ChainHeads
-  /** Done once none of them may still find payments to addresses that nobody remembers; else why not. */
+  /**
+   * Waits until the addresses of a restored backup's lost invoices cannot be given out again; fails where it takes
+   * long.
+   */
   readonly awaitCatchUp: (family: Family) => Effect.Effect<void, PublicError>
 }
 
@@ -80,7 +94,7 @@ export const toAllocatedTarget = (
   { address, fingerprint, matchKey, memo, refusedTokens }: TargetRow
 ): AllocatedTarget => ({ address, matchKey, memo, refusedTokens, fingerprint })
 
-const keptFromStrangers = publicError("UNSUPPORTED_NETWORK", {
+const noneLeftForStrangers = publicError("UNSUPPORTED_NETWORK", {
   message:
     "The receiving wallet of this network has no address left for payment links: the last quarter of its addresses is " +
     "kept for invoices that the merchant makes"
@@ -93,7 +107,7 @@ const targetExit = (
 ): Exit.Exit<AllocatedTarget, PublicError> => {
   const target = targets.get(invoiceId)
   if (target !== undefined) return Exit.succeed(toAllocatedTarget(target))
-  if (isOfStranger) return Exit.fail(keptFromStrangers)
+  if (isOfStranger) return Exit.fail(noneLeftForStrangers)
   const gapLimit = wallet._tag === "IndexedWallet" ? wallet.gapLimit : null
   return Exit.fail(gapLimit === null ? walletExhausted : gapReached(gapLimit))
 }
@@ -102,7 +116,9 @@ const targetExit = (
 export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: WalletAddresses, chains: ChainReadiness) {
   const scope = yield* Effect.scope
   const monotonicMillis = yield* machineMillis
-  const pause = Effect.provideService(Effect.sleep(claimPollMillis), Clock.Clock, yield* MachineClock)
+  const machineClock = yield* MachineClock
+  const pause = Effect.provideService(Effect.sleep(claimPollMillis), Clock.Clock, machineClock)
+  const retryPause = Effect.provideService(Effect.sleep(retryPauseMillis), Clock.Clock, machineClock)
   const { addTarget, isOwn, refresh, watch, watchAccounts } = yield* makeWatchedKeys(repo)
 
   /**
@@ -136,7 +152,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     const targets = new Map<string, TargetRow>()
     let derivation = nothingDerived
     let claims = 0
-    for (let calls = 0; calls < maximumCalls;) {
+    for (let derivations = 0; derivations < maximumDerivations;) {
       const allocation = yield* repo.allocate({
         fingerprint: wallet.fingerprint,
         family,
@@ -148,7 +164,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
           ...request,
           refusedTokens: request.refusedTokens ?? []
         }))
-      }).pipe(withinCallLimit)
+      }).pipe(retryDeadlocks)
       for (const target of allocation.targets) {
         addTarget(target)
         targets.set(target.invoiceId, target)
@@ -162,7 +178,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         yield* pause
         continue
       }
-      calls++
+      derivations++
       if (step._tag === "Takeover") {
         yield* addresses.deriveMissing(wallet, family, step.from, step.to)
         continue
@@ -178,7 +194,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
     return targets
   })
 
-  /** The same up to the wallet's end, and for strangers up to what is kept from them. */
+  /** The same up to the wallet's end; invoices of strangers get none of the last addresses, which are reserved. */
   const allocateIndexed = Effect.fnUntraced(function*(
     wallet: IndexedWallet,
     family: Family,
@@ -186,12 +202,12 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   ) {
     const requests = [...new Map(pending.map(({ request }) => [request.invoiceId, request])).values()]
     const endIndex = yield* endIndexOf(wallet)
-    const strangersEnd = endIndex === null ? null : endIndex - reservedAddresses(wallet)
+    const strangerEndIndex = endIndex === null ? null : endIndex - reservedAddresses(wallet)
     const strangers = requests.filter(({ isOfStranger = false }) => isOfStranger)
     const others = requests.filter(({ isOfStranger = false }) => !isOfStranger)
     return new Map([
       ...(others.length === 0 ? [] : yield* allocateBelow(wallet, family, others, endIndex)),
-      ...(strangers.length === 0 ? [] : yield* allocateBelow(wallet, family, strangers, strangersEnd))
+      ...(strangers.length === 0 ? [] : yield* allocateBelow(wallet, family, strangers, strangerEndIndex))
     ])
   })
 
@@ -211,14 +227,13 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
         refusedTokens: request.refusedTokens ?? [],
         target: wallet.targetOf(request.invoiceId)
       }))
-    }).pipe(withinCallLimit)
+    }).pipe(retryDeadlocks)
     found.forEach(addTarget)
     yield* addresses.watch(wallet, family)
     return new Map(found.map((target) => [target.invoiceId, target]))
   })
 
   const allocateAll = Effect.fnUntraced(function*(family: Family, pending: ReadonlyArray<PendingAllocation>) {
-    yield* chains.awaitCatchUp(family)
     // The newest: its start index may have been raised.
     const { wallet } = pending[pending.length - 1]!
     return wallet._tag === "SharedWallet"
@@ -226,19 +241,39 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
       : yield* allocateIndexed(wallet, family, pending)
   })
 
+  /** The same, again and again until `endMillis` where the database could not do it. */
+  const allocateUntil = (
+    endMillis: number,
+    family: Family,
+    pending: ReadonlyArray<PendingAllocation>
+  ): ReturnType<typeof allocateAll> =>
+    allocateAll(family, pending).pipe(
+      Effect.tapError((error) => Effect.logWarning("receive targets could not be allocated", error)),
+      Effect.catch((error) => {
+        const isFinal = error._tag === "SqlError" && flushErrorOf(error) === "data"
+        return isFinal || monotonicMillis() >= endMillis
+          ? Effect.fail(error)
+          : Effect.andThen(retryPause, Effect.suspend(() => allocateUntil(endMillis, family, pending)))
+      })
+    )
+
   const serve = (family: Family, queue: Queue.Queue<PendingAllocation>) =>
     Effect.gen(function*() {
       const pending = yield* Queue.takeBetween(queue, 1, batchLimit)
-      const targets = yield* allocateAll(family, pending).pipe(
-        Effect.tapError((error) => Effect.logWarning("receive targets could not be allocated", error)),
+      const endMillis = monotonicMillis() + retryMillis
+      const targets = yield* allocateUntil(endMillis, family, pending).pipe(
         Effect.mapError((error) =>
-          error._tag === "PublicError"
-            ? error
-            : publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
+          publicError("SERVICE_UNAVAILABLE", {
+            retryAfterSeconds: 1,
+            reason: `receive targets could not be allocated: ${databaseMessage(error)}`
+          })
         ),
         Effect.exit
       )
-      for (const { reply, request, wallet } of pending) {
+      // After a time-out those that wait fail too, because they would time out as well.
+      const isOutage = Exit.isFailure(targets) && monotonicMillis() >= endMillis
+      const answered = isOutage ? [...pending, ...yield* Queue.clear(queue)] : pending
+      for (const { reply, request, wallet } of answered) {
         yield* Deferred.done(
           reply,
           Exit.match(targets, {
@@ -266,6 +301,7 @@ export const make = Effect.fnUntraced(function*(repo: ChainsRepo, addresses: Wal
   })
 
   const allocate = Effect.fnUntraced(function*(wallet: WalletRef, request: TargetRequest) {
+    yield* chains.awaitCatchUp(request.family)
     const queue = yield* queueOf(wallet, request.family)
     const reply = yield* Deferred.make<AllocatedTarget, PublicError>()
     yield* Queue.offer(queue, { request, reply, wallet })

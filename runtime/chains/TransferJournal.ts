@@ -19,7 +19,7 @@ import { SimulatedWallets } from "../SimulatedWallets.ts"
 import { TokenCatalog } from "../TokenCatalog.ts"
 import { addressBalances, walletRecord } from "./AddressBalances.ts"
 import { reconcile } from "./BalanceComparisons.ts"
-import { chainsAhead, coverage, register, status } from "./ChainRegistry.ts"
+import { coverage, makeReadiness, register, status } from "./ChainRegistry.ts"
 import { finalityOf } from "./Confirmations.ts"
 import type { Follower } from "./Followers.ts"
 import { forwarderFacts, forwarderProof, makeForwarderFacts, obstacleTo } from "./ForwarderFacts.ts"
@@ -63,7 +63,7 @@ const makeContext = Effect.gen(function*() {
     catalog: yield* TokenCatalog,
     repo,
     addresses,
-    targets: yield* makeTargets(repo, addresses, chainsAhead(followers)),
+    targets: yield* makeTargets(repo, addresses, yield* makeReadiness(followers)),
     drivers,
     forwarderFacts: yield* makeForwarderFacts(drivers),
     followers,

@@ -1,12 +1,12 @@
 /** Searches every block once more for transfers nobody was shown at first; `SearchSchedule.ts` says which are next. */
 import { Effect, Ref } from "effect"
 import { blocksWithMissingTransfers } from "./BlockDecision.ts"
+import { isOutage } from "./DriverError.ts"
 import { verifyBlock } from "./BlockVerifier.ts"
 import {
   failedAgain,
   type FollowerPosition,
   isGivenUp,
-  isOutage,
   nextRepeatedSearch,
   nextSearch,
   searchedAgainTo,

@@ -43,7 +43,7 @@ const goForward = Effect.fnUntraced(function*(
     {
       _tag: "BlockRead",
       point,
-      isBehind: event.isCatchingUp,
+      isCatchingUp: event.isCatchingUp,
       seenUntil: event.seenUntil ?? null,
       changes: changed.length,
       nowMillis: nowMillis(follower)

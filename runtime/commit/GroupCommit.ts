@@ -1,6 +1,7 @@
 /**
- * The commit log over PostgreSQL: while one flush is on its way the next batch gathers, and a flush is one call of one
- * function, so it is one transaction, and an idle service answers in one round trip. Nothing waits on a timer.
+ * The commit log over PostgreSQL. In each shard, commits that arrive during a flush form the next batch. A flush is one
+ * call of one function, so it is one transaction, and an idle service answers in one round trip. Nothing waits on a
+ * timer.
  */
 import { Clock, Context, Duration, Effect, Fiber, Layer } from "effect"
 import { SqlClient, SqlError } from "effect/sql"
@@ -40,15 +41,16 @@ export const maximumWaiting = 10_000
 export const flushLimit = Duration.seconds(5)
 
 /**
- * Milliseconds spent on finding which commits of a batch wait for a lock. A flush that meets a lock takes 1.3 s in all:
- * 0.7 s until the lock times out, this search, and a last try of each of the at most 8 parts that are left then.
+ * Milliseconds of the search for the commits of a batch that wait for a lock. A flush that meets a lock takes 1.3 s in
+ * all: 0.7 s until the first call gives up waiting for the lock, 0.4 s of this search, and one last call for each of
+ * the at most 8 parts that remain.
  */
 const lockSearchMillis = 400
 
 /**
- * Milliseconds a commit may have been queued when the flush before it met a lock; a commit that was queued longer is
- * refused with it. One such flush takes as long: a later commit may meet a lock itself and is still answered within the
- * 3 s that callers are promised.
+ * Milliseconds that a commit may have waited in the queue when the flush before it met a lock. One that waited longer
+ * is refused together with that flush: its own flush may meet a lock too and take 1.3 s, and callers are promised an
+ * answer within 3 s.
  */
 const maximumQueuedMillis = 1_400
 
@@ -74,7 +76,18 @@ interface Shard {
   writer: Fiber.Fiber<void> | undefined
 }
 
-const unavailable = Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+const unavailable = (reason: string) =>
+  Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1, reason }))
+
+const closedLogFailure = unavailable("the commit log is closed: the service stops")
+const fullQueueFailure = unavailable(`${maximumWaiting} commits wait to be written already`)
+const foreignLockFailure = unavailable("another session of the database holds a lock that the commit needs")
+const longWaitFailure = unavailable(
+  "a flush before the commit waited for a lock of another session of the database, and the commit waited too long for it"
+)
+const unansweredFlushFailure = unavailable(
+  `the database did not answer a flush within ${Duration.format(flushLimit)}: the commit may or may not be stored`
+)
 
 const failAll = (batch: ReadonlyArray<PendingCommit>, failure: Effect.Effect<never, Failure>) =>
   Effect.sync(() => batch.forEach(({ resume }) => resume(failure)))
@@ -120,7 +133,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     const monotonicMillis = yield* machineMillis
     const writerContext = Context.add(yield* Effect.context<never>(), Clock.Clock, yield* MachineClock)
     const { shapes, statements } = yield* prepare(tables, rollups)
-    const keys = new Set(["idempotency_pkey", ...shapes.map(({ keyConstraint }) => keyConstraint)])
+    const keyConstraints = new Set(["idempotency_pkey", ...shapes.map(({ keyConstraint }) => keyConstraint)])
     const byName = new Map(shapes.map((shape, place) => [shape.name, { ...shape, place }]))
     const rollupsByObject = groupRollups(rollups)
     const listeners = new Set<(batches: ReadonlyArray<CommittedBatch>) => void>()
@@ -128,7 +141,10 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     let isClosed = false
     let flushes = noFlushes
 
-    /** Not waited for past the limit, interruption included: a connection that never answers must not hold a shard. */
+    /**
+     * One call of the database, which is interrupted after the limit. The interruption itself is not waited for: a
+     * connection that never answers must not hold a shard.
+     */
     const call = <A extends object>(text: string, values: ReadonlyArray<unknown>) =>
       Effect.gen(function*() {
         const fiber = yield* Effect.forkDetach(sql.unsafe<A>(text, values))
@@ -161,9 +177,14 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
             commits: batch.length,
             reason: databaseMessage(error)
           }, error)
-        yield* failAll(batch, unavailable)
-        // Who waits behind a database that does not answer would wait the same limit again for the same answer.
-        if (error === "timeout") yield* failAll(shard.queue.splice(0), unavailable)
+        yield* failAll(
+          batch,
+          error === "timeout"
+            ? unansweredFlushFailure
+            : unavailable(`the database refused the flush: ${databaseMessage(error)}`)
+        )
+        // After a time-out those that wait fail too, because they would time out as well.
+        if (error === "timeout") yield* failAll(shard.queue.splice(0), unansweredFlushFailure)
       })
 
     const bisect = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries = noTries): Effect.Effect<void> => {
@@ -175,29 +196,30 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
     }
 
     /**
-     * Refuses the commits that wait for a lock, and those queued behind them for the same rows, and writes the others:
-     * the batch is halved and tried with a short lock timeout until {@link lockSearchMillis} are over. Nothing of a
-     * refused commit was written.
+     * Refuses the commits that wait for a lock, and writes the others: the batch is halved and tried with a short lock
+     * timeout until {@link lockSearchMillis} are over. Of the queue it refuses the commits for the same rows, and every
+     * commit that has waited longer than {@link maximumQueuedMillis}. Nothing of a refused commit was written.
      */
     const refuseLocked = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries: Tries): Effect.Effect<void> =>
       Effect.suspend(() => {
-        const lockSearchUntil = tries.lockSearchUntil ?? monotonicMillis() + lockSearchMillis
-        if (batch.length > 1 && monotonicMillis() < lockSearchUntil) {
-          return bisect(shard, batch, { ...noTries, lockSearchUntil })
+        const lockSearchEndMillis = tries.lockSearchEndMillis ?? monotonicMillis() + lockSearchMillis
+        if (batch.length > 1 && monotonicMillis() < lockSearchEndMillis) {
+          return bisect(shard, batch, { ...noTries, lockSearchEndMillis })
         }
         const keysOfBatch = new Set(batch.flatMap(({ encoded }) => encoded.conflictKeys))
         const latestQueuedAtMillis = monotonicMillis() - maximumQueuedMillis
-        const isBlocked = ({ encoded, queuedAtMillis }: PendingCommit) =>
-          queuedAtMillis < latestQueuedAtMillis || encoded.conflictKeys.some((key) => keysOfBatch.has(key))
-        const blockedCommits = shard.queue.filter(isBlocked)
-        shard.queue.splice(0, shard.queue.length, ...shard.queue.filter((each) => !blockedCommits.includes(each)))
-        const refused = batch.length + blockedCommits.length
+        const isBlocked = ({ encoded }: PendingCommit) => encoded.conflictKeys.some((key) => keysOfBatch.has(key))
+        const queued = shard.queue.splice(0)
+        const blocked = queued.filter(isBlocked)
+        const late = queued.filter((each) => !isBlocked(each) && each.queuedAtMillis < latestQueuedAtMillis)
+        shard.queue.push(...queued.filter((each) => !isBlocked(each) && each.queuedAtMillis >= latestQueuedAtMillis))
+        const refused = batch.length + blocked.length + late.length
         return Effect.andThen(
           Effect.logWarning(
             "Commits are refused: another session of the database holds a lock they need. Find it in pg_locks and end it",
             { refused }
           ),
-          failAll([...batch, ...blockedCommits], unavailable)
+          Effect.andThen(failAll([...batch, ...blocked], foreignLockFailure), failAll(late, longWaitFailure))
         )
       })
 
@@ -234,12 +256,12 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       tries: Tries = noTries
     ): Effect.Effect<void> => {
       if (batch.length === 0) return Effect.void
-      const lockMillis = tries.lockSearchUntil === null ? null : briefLockMillis
+      const lockMillis = tries.lockSearchEndMillis === null ? null : briefLockMillis
       const values = [...writeArguments(batch.map(({ encoded }) => encoded), shapes.length), lockMillis]
       return call<EventNumberRow>(statements.write, values).pipe(Effect.matchEffect({
         onSuccess: (rows) => publish(batch, rows),
         onFailure: (error) => {
-          const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error, keys)
+          const flushError: FlushError = error === "timeout" ? "unavailable" : flushErrorOf(error, keyConstraints)
           if (flushError === "unavailable") return abandon(shard, batch, error)
           if (flushError === "locked") return refuseLocked(shard, batch, tries)
           if (flushError === "conflict" && tries.conflicts < maximumConflicts) {
@@ -249,7 +271,9 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
             const retry = flushBatch(shard, batch, { ...tries, retries: tries.retries + 1 })
             return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), retry)
           }
-          if (batch.length > 1) return bisect(shard, batch, { ...noTries, lockSearchUntil: tries.lockSearchUntil })
+          if (batch.length > 1) {
+            return bisect(shard, batch, { ...noTries, lockSearchEndMillis: tries.lockSearchEndMillis })
+          }
           return flushError === "data" ? failAll(batch, Effect.die(error)) : abandon(shard, batch, error)
         }
       }))
@@ -279,7 +303,8 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       Effect.suspend(() => {
         const encoded = encode(commit, byName, rollupsByObject)
         const shard = shards[commit.merchantId % shardCount]!
-        if (isClosed || shard.queue.length >= maximumWaiting) return unavailable
+        if (isClosed) return closedLogFailure
+        if (shard.queue.length >= maximumWaiting) return fullQueueFailure
         return Effect.callback<CommitResult, Failure>((resume) => {
           const pending: PendingCommit = { encoded, resume, queuedAtMillis: monotonicMillis() }
           shard.queue.push(pending)
@@ -307,7 +332,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       Effect.gen(function*() {
         isClosed = true
         for (const shard of shards) {
-          yield* failAll(shard.queue.splice(0), unavailable)
+          yield* failAll(shard.queue.splice(0), closedLogFailure)
           if (shard.writer !== undefined) yield* Fiber.await(shard.writer)
         }
       })
@@ -330,9 +355,9 @@ interface Tries {
   readonly retries: number
   readonly conflicts: number
   /** When the search for commits that wait for a lock ends, by the machine's clock; null: no lock was met. */
-  readonly lockSearchUntil: number | null
+  readonly lockSearchEndMillis: number | null
 }
-const noTries: Tries = { retries: 0, conflicts: 0, lockSearchUntil: null }
+const noTries: Tries = { retries: 0, conflicts: 0, lockSearchEndMillis: null }
 
 /**
  * The commit log for `tables`, the runtime's and every plugin's, which must exist by now, keeping the sums `rollups`.

@@ -1,13 +1,13 @@
 /**
- * Events are kept for 365 days, and their deliveries with them. Of each object the last event that goes is kept as a
- * snapshot, so that sums can still be counted from the events (`RollupRebuild.ts`).
+ * Events are kept for 365 days, and their deliveries with them. Of each object the last event that is removed is kept
+ * as a snapshot, so that sums can still be counted from the events (`RollupRebuild.ts`).
  *
- * A month of which everything is so old goes as a whole: first its snapshots are kept, merchant by merchant, then its
- * partition is dropped, then that of the deliveries. Only in the partition from before there were months do rows go one
- * by one, and so do deliveries that were queued once more later.
+ * A month of which everything is so old is removed as a whole: first its snapshots are stored, merchant by merchant,
+ * then its partition is dropped, then that of the deliveries. Rows are deleted one by one only in the partition from
+ * before there were months, and deliveries also where they were queued once more later.
  *
- * Kept replies are made again from events (`ReplyBody` of `Commit.ts`), so a reply goes before its event: each round
- * begins with the replies, which are kept for 7 days, and the reply of an event is no younger than the event.
+ * Stored replies are made again from events (`ReplyBody` of `Commit.ts`), so a reply is removed before its event: each
+ * round begins with the replies, which are kept for 7 days, and the reply of an event is no younger than the event.
  *
  * Commits wait for none of it: they only add rows, and the merchant's stream row, which they lock, is written last.
  */
@@ -36,10 +36,10 @@ const pause = "1 hour"
 const merchantsPage = 1_000
 
 /**
- * Events of which nothing is kept: nothing is counted of pings, nor of the objects of opt-in types, whose own tables
- * are the truth.
+ * Events that leave no snapshot: no sum counts pings, nor the objects of opt-in types, whose state is in their own
+ * tables.
  */
-const unkeptTypes: ReadonlyArray<EventType> = ["test.ping", ...optInTypes]
+const typesWithoutSnapshot: ReadonlyArray<EventType> = ["test.ping", ...optInTypes]
 
 interface EventRow extends EventPosition {
   readonly environment: string
@@ -61,7 +61,7 @@ const newestOf = (events: ReadonlyArray<EventRow>) => {
 
 const retentionMillis = eventRetentionDays * 86_400_000
 
-/** Up to where a merchant's events are told as removed. */
+/** Up to where a merchant's events are marked as removed. */
 const prunedTo = (merchantId: number) =>
   Effect.flatMap(
     SqlClient.SqlClient,
@@ -70,7 +70,7 @@ const prunedTo = (merchantId: number) =>
       WHERE merchant_id = ${merchantId}`
   ).pipe(Effect.map(([pruned]): EventPosition => pruned ?? { ms: 0n, seq: 0n }))
 
-/** The newest event that may go, of the oldest `size` after a position and from before a moment. */
+/** The newest event that may be removed, of the oldest `size` after a position and from before a moment. */
 const cutoffOf = (merchantId: number, after: EventPosition, beforeMillis: bigint, size: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
     sql<EventPosition>`SELECT ms, seq FROM (
@@ -79,39 +79,41 @@ const cutoffOf = (merchantId: number, after: EventPosition, beforeMillis: bigint
         ORDER BY ms, seq LIMIT ${size}::integer) oldest
       ORDER BY ms DESC, seq DESC LIMIT 1`).pipe(Effect.map(([cut]) => cut))
 
-/** Before every event: those of an import may be older than the last one that was removed. */
-const theBeginning: EventPosition = { ms: 0n, seq: -1n }
+/** A position before every event: events of an import may be older than the last one that was removed. */
+const beforeFirstEvent: EventPosition = { ms: 0n, seq: -1n }
 
 /**
  * Deletes a merchant's deliveries of events up to a position, with their attempts, in batches. Those that are just
- * written to are passed over: waiting for them could be a deadlock, and they are found again.
+ * written to are passed over: waiting for them could be a deadlock, and they are found again. The attempts go in a
+ * statement of their own, which sees those that were stored until their delivery was locked.
  */
 const pruneDeliveries = Effect.fnUntraced(function*(merchantId: number, { ms, seq }: EventPosition) {
   const sql = yield* SqlClient.SqlClient
-  const batch = Effect.andThen(
-    Effect.andThen(preferIndexScans, sql`SELECT set_config('tillwire.deletes_by_key', 'on', true)`),
-    sql<{ readonly deliveries: number }>`
+  const batch = Effect.gen(function*() {
+    yield* preferIndexScans
+    yield* sql`SELECT set_config('tillwire.deletes_by_key', 'on', true)`
+    const gone = yield* sql<{ readonly id: string }>`
       WITH old AS MATERIALIZED (
         SELECT d.id, d.created_at FROM webhook_deliveries d
         WHERE d.merchant_id = ${merchantId} AND (d.event_ms, d.event_seq) <= (${ms}::bigint, ${seq}::bigint)
         ORDER BY d.event_ms, d.event_seq LIMIT ${batchSize} FOR UPDATE SKIP LOCKED
-      ), gone AS (
-        DELETE FROM webhook_deliveries d USING old
-        WHERE d.merchant_id = ${merchantId} AND d.id = old.id AND d.created_at = old.created_at RETURNING d.id
-      ), tries AS (
-        DELETE FROM webhook_attempts a USING gone WHERE a.merchant_id = ${merchantId} AND a.delivery_id = gone.id
-      ) SELECT count(*)::integer AS deliveries FROM gone`
-  ).pipe(sql.withTransaction, Effect.map(([row]) => row!.deliveries), countPruned("webhook_deliveries"))
+      ) DELETE FROM webhook_deliveries d USING old
+        WHERE d.merchant_id = ${merchantId} AND d.id = old.id AND d.created_at = old.created_at RETURNING d.id`
+    if (gone.length === 0) return 0
+    yield* sql`DELETE FROM webhook_attempts a USING unnest(${gone.map(({ id }) => id)}::uuid[]) AS gone (id)
+      WHERE a.merchant_id = ${merchantId} AND a.delivery_id = gone.id`
+    return gone.length
+  }).pipe(sql.withTransaction, countPruned("webhook_deliveries"))
   yield* inBatches(batch)
 })
 
-/** What becomes of events whose snapshots are kept: they are deleted, or stay until their month is dropped. */
+/** What becomes of events whose snapshots are stored: they are deleted, or stay until their month is dropped. */
 type Removal = "deleted" | "with the month"
 
 /**
- * Keeps the snapshots of a merchant's events after a position up to `cut` and tells them as removed; answers how many
- * there were, 0 also while sums are counted from the events. Two events that tell of one change may part here: the
- * count goes on from the snapshot's text.
+ * Stores the snapshots of a merchant's events after a position up to another and marks the events as removed; answers
+ * how many there were, 0 also while sums are counted from the events. The end may fall between two events with the same
+ * data, which tell of one change. The rebuild (`RollupRebuild.ts`) skips the second by comparing it with the snapshot.
  */
 const pruneTo = Effect.fnUntraced(function*(
   merchantId: number,
@@ -128,7 +130,7 @@ const pruneTo = Effect.fnUntraced(function*(
     AND (ms, seq) > (${after.ms}::bigint, ${after.seq}::bigint) AND ms BETWEEN ${after.ms}::bigint AND ${ms}::bigint`
   const newest = newestOf(
     yield* sql<EventRow>`
-    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ALL (${unkeptTypes}::text[]) ORDER BY ms, seq`
+    SELECT ms, seq, environment, data FROM events WHERE ${isPruned} AND type <> ALL (${typesWithoutSnapshot}::text[]) ORDER BY ms, seq`
   )
   yield* sql`INSERT INTO event_snapshots AS s (merchant_id, object, id, environment, ms, seq, data)
     SELECT ${merchantId}, r.object, r.id, r.environment, r.ms, r.seq, r.data FROM unnest(
@@ -150,7 +152,7 @@ const pruneTo = Effect.fnUntraced(function*(
 
 /**
  * Removes a merchant's events from before a moment, epoch milliseconds, at most `size` in a transaction, oldest first,
- * each batch after its deliveries. Answers how many events went.
+ * each batch after its deliveries. Answers how many events were deleted.
  */
 export const pruneMerchant = (
   merchantId: number,
@@ -160,21 +162,24 @@ export const pruneMerchant = (
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
     const batch = Effect.gen(function*() {
-      const cut = yield* cutoffOf(merchantId, theBeginning, beforeMillis, size)
+      const cut = yield* cutoffOf(merchantId, beforeFirstEvent, beforeMillis, size)
       if (cut === undefined) return 0
       yield* pruneDeliveries(merchantId, cut)
-      return yield* sql.withTransaction(pruneTo(merchantId, theBeginning, cut, "deleted"))
+      return yield* sql.withTransaction(pruneTo(merchantId, beforeFirstEvent, cut, "deleted"))
     }).pipe(countPruned("events"))
     const events = yield* inBatches(batch, size)
-    yield* pruneLeftDeliveries(merchantId)
+    yield* pruneOrphanDeliveries(merchantId)
     return events
   })
 
 /** An event that was sent again just before it was removed leaves deliveries without an event. */
-const pruneLeftDeliveries = (merchantId: number) =>
+const pruneOrphanDeliveries = (merchantId: number) =>
   Effect.flatMap(prunedTo(merchantId), (pruned) => pruneDeliveries(merchantId, pruned))
 
-/** Keeps the snapshots of a merchant's events from before a moment, which stay until their month is dropped. */
+/**
+ * Stores the snapshots of a merchant's events from before a moment, and marks the events as removed; they stay until
+ * their month is dropped. Answers how many there were.
+ */
 const keepSnapshots = (merchantId: number, beforeMillis: bigint) =>
   Effect.gen(function*() {
     const sql = yield* SqlClient.SqlClient
@@ -209,7 +214,7 @@ const forEachDue = Effect.fnUntraced(function*(
   for (let after: number | undefined = -1; after !== undefined;) {
     const streams: ReadonlyArray<Stream> = yield* page(after)
     for (const { is_due, merchant_id } of streams) {
-      // One merchant's fault leaves the others' to be done.
+      // The failure of one merchant's pruning must not keep the others' from being done.
       if (is_due) {
         all += yield* act(merchant_id).pipe(
           Effect.catchCause((cause) =>
@@ -224,17 +229,17 @@ const forEachDue = Effect.fnUntraced(function*(
 })
 
 /**
- * How much longer a month is kept while a delivery of one of its events is still to be sent. A delivery ends within 72
- * hours (modules/docs/reference/webhooks.md#retries), so this is for those that were queued again and again.
+ * How much longer a month is kept while a delivery of one of its events is still to be sent: 7 days. A delivery ends
+ * within 72 hours (modules/docs/reference/webhooks.md#retries), so this is for those that were queued again and again.
  */
-const pendingPatienceMillis = 7 * 86_400_000
+const pendingDeliveryGraceMillis = 7 * 86_400_000
 
-/** Removes whole months, which all end before a moment; answers how many events went. */
+/** Removes whole months, which all end before a moment; answers how many events were marked as removed. */
 const pruneMonths = Effect.fnUntraced(function*(past: ReadonlyArray<Partition>, beforeMillis: number) {
   const sql = yield* SqlClient.SqlClient
   const endMillis = Math.max(...past.map(({ toMillis }) => toMillis))
   const end = BigInt(endMillis)
-  if (endMillis > beforeMillis - pendingPatienceMillis) {
+  if (endMillis > beforeMillis - pendingDeliveryGraceMillis) {
     const [waiting] = yield* sql`SELECT 1 FROM webhook_deliveries
       WHERE due_at IS NOT NULL AND event_ms < ${end}::bigint LIMIT 1`
     if (waiting !== undefined) return 0
@@ -246,13 +251,19 @@ const pruneMonths = Effect.fnUntraced(function*(past: ReadonlyArray<Partition>, 
   yield* forEachDue(isDue, () => Effect.sync(() => ++unfinished))
   if (unfinished > 0) {
     yield* Effect.logWarning(
-      `the events of ${past.map(({ name }) => name).join(", ")} stay: those of ${unfinished} merchants were not read`
+      `the events of ${
+        past.map(({ name }) => name).join(", ")
+      } stay: snapshots of those of ${unfinished} merchants are ` +
+        "not stored yet; it is tried again in the next pass"
     )
   } else yield* dropPartitions("events", past)
   return events
 })
 
-/** Removes what is older than {@link eventRetentionDays}; answers how many events went. */
+/**
+ * Removes what is older than {@link eventRetentionDays}; answers how many events were marked as removed: deleted, or
+ * removed with their month.
+ */
 export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient.SqlClient> = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
   yield* pruneReplies
@@ -268,13 +279,14 @@ export const pruneEventsOnce: Effect.Effect<number, SqlError.SqlError, SqlClient
       ORDER BY e.ms, e.seq LIMIT 1), false)`
     events += yield* forEachDue(isDue, (merchantId) => pruneMerchant(merchantId, end))
   }
-  // Deliveries go after their events, so that nobody queues one of an event that is there for a month that is gone.
+  // Deliveries are dropped after their events: otherwise somebody could queue a delivery of an event that is still
+  // there into a month that is not.
   const oldest = (yield* readPartitions("events"))[0]?.fromMillis ?? -Infinity
   const pastDeliveries = pastPartitions(yield* readPartitions("webhook_deliveries"), Math.min(before, oldest))
   if (pastDeliveries.length > 0) yield* dropPartitions("webhook_deliveries", pastDeliveries)
   const isLeft = sql`coalesce((SELECT (d.event_ms, d.event_seq) <= (s.pruned_ms, s.pruned_seq)
     FROM webhook_deliveries d WHERE d.merchant_id = s.merchant_id ORDER BY d.event_ms, d.event_seq LIMIT 1), false)`
-  yield* forEachDue(isLeft, (merchantId) => Effect.as(pruneLeftDeliveries(merchantId), 0))
+  yield* forEachDue(isLeft, (merchantId) => Effect.as(pruneOrphanDeliveries(merchantId), 0))
   return events
 })
 

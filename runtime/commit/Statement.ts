@@ -29,7 +29,7 @@ export const conflictState = "TW001"
  * Milliseconds a flush waits for one lock. Other instances hold locks only for the milliseconds of their own flushes; a
  * lock that is held longer belongs to a forgotten session or to a change of the table.
  */
-const lockTimeoutMillis = 700
+export const lockTimeoutMillis = 700
 
 /** The same while the commits of a batch that wait for a lock are searched for. */
 export const briefLockMillis = 25

@@ -6,7 +6,7 @@ import { SqlError } from "effect/sql"
 import { errorBody, type ErrorCode, type ErrorFamily, PublicError, publicError } from "../../schemas/Errors.ts"
 import { invalidInput } from "../../schemas/InvalidInput.ts"
 import { errorPageBody } from "./ErrorPages.ts"
-import { sqlStateOf } from "../store/StoreError.ts"
+import { databaseMessage, sqlStateOf } from "../store/StoreError.ts"
 import { type ErrorForm, type ErrorPages, FlatErrors, listParameterCodes, RequestInfo } from "../Http.ts"
 
 /** The family a group renders its errors in. */
@@ -81,8 +81,6 @@ const refused = (
   return publicError(code ?? "VALIDATION_ERROR", { message, param: field === undefined ? null : path.join(".") })
 }
 
-const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
-
 /** Reasons for which the database may answer again soon. */
 const passing: ReadonlySet<string> = new Set([
   "ConnectionError",
@@ -112,11 +110,16 @@ export const publicErrorOf = (
   const error = Cause.squash(cause)
   if (error instanceof PublicError) return error
   if (HttpApiError.HttpApiSchemaError.is(error)) return refused(error, codes)
-  if (SqlError.isSqlError(error) && isOutage(error)) return unavailable
+  if (SqlError.isSqlError(error) && isOutage(error)) {
+    return publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1, reason: databaseMessage(error) })
+  }
   return undefined
 }
 
-/** `respond` to {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. */
+/**
+ * `respond` to {@link publicErrorOf}; a bug is logged and answered with `INTERNAL_ERROR`. What the service cannot do is
+ * logged with its `reason`, so that an operator can tell one 503 from another.
+ */
 export const failureResponse = (
   cause: Cause.Cause<unknown>,
   { family, parameterCodes }: ErrorForm,
@@ -131,7 +134,11 @@ export const failureResponse = (
     const log = error === undefined
       ? Effect.logError("request failed", cause)
       : Effect.logWarning("request refused", cause)
-    return Effect.as(Effect.annotateLogs(log, { requestId }), response)
+    const reason = error?.reason === undefined ? {} : { reason: error.reason }
+    return Effect.as(
+      Effect.annotateLogs(log, { requestId, code: error?.code ?? "INTERNAL_ERROR", ...reason }),
+      response
+    )
   })
 
 /** Whether a failure is the router's "no such route". */

@@ -1,6 +1,6 @@
 /** What every request passes first and every response last, whoever serves it: in one function, without a fiber. */
 import { toServerResponse } from "@effect/platform-node/NodeHttpServerRequest"
-import { Cause, Clock, Context, Effect } from "effect"
+import { Cause, Clock, Context, Effect, type Fiber } from "effect"
 import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { randomUUID } from "node:crypto"
 import { IncomingMessage, type ServerResponse } from "node:http"
@@ -207,6 +207,20 @@ const sendOutsideFiber = (request: HttpServerRequest.HttpServerRequest, response
   if (!answer.headersSent) Effect.runFork(write(answer, response))
 }
 
+/** Says why a request is refused that took too long. Beside its fiber, which is interrupted and may never end. */
+const logLate = (
+  { context }: Fiber.Fiber<unknown, unknown>,
+  { method }: HttpServerRequest.HttpServerRequest,
+  { requestId }: RequestFacts,
+  millis: number
+): void => {
+  const route = Context.getOrUndefined(context, HttpRouter.RouteContext)?.route
+  Effect.runForkWith(context)(Effect.logWarning(
+    "request refused: it was not answered in time. The database does not answer, or it or this machine is too busy",
+    { method, route: route?.path ?? null, code: "SERVICE_UNAVAILABLE", ms: Math.round(millis), requestId }
+  ))
+}
+
 /**
  * Does for every request what needs no definition of a route: it gives an id, refuses what no route has to see, answers
  * 404 and 405, limits the time, gives errors their form, adds the headers every response carries, and counts and logs
@@ -304,6 +318,8 @@ export const globalMiddleware =
         ? timeLimit.start(() => {
           lateAnswer = finish(refuse(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
           sendOutsideFiber(request, lateAnswer)
+          // Before the interruption, which takes the context with it.
+          logLate(fiber, request, facts, Number(clock.monotonicTimeNanosUnsafe() - startNanos) / 1e6)
           fiber.interruptUnsafe()
         }, () => takeSenderDelay(request))
         : undefined

@@ -59,7 +59,11 @@ export const makeFind: Effect.Effect<
       Effect.orDie,
       Effect.timeoutOrElse({
         duration: lookUpTimeout,
-        orElse: () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 }))
+        orElse: () =>
+          Effect.fail(publicError("SERVICE_UNAVAILABLE", {
+            retryAfterSeconds: 1,
+            reason: `the database did not answer within ${lookUpTimeout} which replies are stored`
+          }))
       }),
       Effect.map((rows) => {
         const found = new Array<ReplyRow | null>(slots.length).fill(null)

@@ -23,19 +23,26 @@ import {
   type WorkRecord
 } from "./Term.ts"
 
-/** How often a lease is renewed within its time, and asked for while another holds it. */
+/**
+ * How often an instance renews its lease within the lease's time, and tries to take one that another holds. A lease
+ * that ends sooner is tried at its end, so that the work of an instance that died waits no longer than its lease lasts.
+ */
 const renewalsPerTerm = 3
 
+/** Milliseconds after the end of a lease at which an instance tries to take it. */
+const afterEndMillis = 10
+
 /**
- * Terms for which an instance does not ask for work that is stuck on it: each other one asks several times meanwhile.
+ * How long an instance does not try to take a lease whose work was stuck on it, in times of the lease: in these each
+ * other instance tries several times.
  */
-const termsAside = 3
+const stuckPauseTtls = 3
 
 // oxlint-disable-next-line max-lines-per-function -- one protocol over the same records
 const make = Effect.fnUntraced(function*(instance: string) {
   const sql = yield* SqlClient.SqlClient
   const records = new Map<string, WorkRecord>()
-  let holds = 0
+  let nextHolderNumber = 0
 
   /**
    * The token, or the row of the other holder whose lease has not ended. Each change of holder takes the next token. A
@@ -44,7 +51,15 @@ const make = Effect.fnUntraced(function*(instance: string) {
    */
   const acquire = (name: string, holder: string, ttlMillis: number, expiredObservation: LeaseObservation | undefined) =>
     Effect.map(
-      sql<{ token: bigint; until: string | null; progressedAt: string | null; isBeforeEnd: boolean }>`with taken as (
+      sql<
+        {
+          token: bigint
+          until: string | null
+          remainingMillis: number | null
+          progressedAt: string | null
+          isBeforeEnd: boolean
+        }
+      >`with taken as (
           insert into leases as l (name, holder, token, until)
           values (${name}, ${holder}, 1, clock_timestamp() + ${ttlMillis}::float8 * interval '1 millisecond')
           on conflict (name) do update set holder = excluded.holder, token = l.token + 1, until = excluded.until
@@ -53,15 +68,18 @@ const make = Effect.fnUntraced(function*(instance: string) {
         expiredObservation?.until ?? null
       }::timestamptz
           returning token)
-        select token, null as until, null as "progressedAt",
+        select token, null as until, null::float8 as "remainingMillis", null as "progressedAt",
           coalesce(${expiredObservation?.until ?? null}::timestamptz > clock_timestamp(), false) as "isBeforeEnd"
           from taken
-        union all select l.token, l.until::text, l.progressed_at::text, false from leases l
+        union all select l.token, l.until::text,
+            extract(epoch from l.until - clock_timestamp())::float8 * 1000, l.progressed_at::text, false from leases l
           where l.name = ${name} and not exists (select from taken)`,
       ([row]) => row
     )
 
-  /** False when the lease has passed to another. One that ran out untaken is still ours: nobody else has acted. */
+  /**
+   * False when another instance has taken the lease. One that ended and was not taken is still held: nobody else acts.
+   */
   const renew = ({ name, token }: Fence, record: WorkRecord) =>
     Effect.flatMap(monotonicMillis, (now) => {
       const sinceProgress = takeNewProgress(record, now)
@@ -77,7 +95,7 @@ const make = Effect.fnUntraced(function*(instance: string) {
   /** The row stays, so that tokens never repeat; the next holder need not wait for the time to run out. */
   const release = ({ name, token }: Fence) =>
     sql`update leases set until = '-infinity' where name = ${name} and token = ${token}`.pipe(
-      Effect.catch((error) => Effect.logWarning("A lease was not given up; it runs out", { name }, error))
+      Effect.catch((error) => Effect.logWarning("Could not release a lease; it ends after its time", { name }, error))
     )
 
   /** Returns when the lease is lost: taken by another, or not renewed for as long as it lasts. */
@@ -101,8 +119,8 @@ const make = Effect.fnUntraced(function*(instance: string) {
     })
 
   /**
-   * Only its pauses are interrupted, by `restore`: a lease that the database gave out while its asker was interrupted
-   * would be held by nobody until its end.
+   * Only its pauses can be interrupted, by `restore`: a lease that the database gives to an interrupted instance would
+   * be held by nobody until its end.
    */
   const awaitLease = (
     holder: string,
@@ -116,7 +134,12 @@ const make = Effect.fnUntraced(function*(instance: string) {
         const askedAtMillis = yield* monotonicMillis
         const isExpired = observation !== undefined && askedAtMillis - observation.sinceMillis >= ttlMillis
         const row = yield* acquire(name, holder, ttlMillis, isExpired ? observation : undefined).pipe(
-          Effect.catch((error) => Effect.as(Effect.logWarning("A lease was not asked for", { name }, error), undefined))
+          Effect.catch((error) =>
+            Effect.as(
+              Effect.logWarning("Could not read or take a lease; it is tried again", { name }, error),
+              undefined
+            )
+          )
         )
         if (row !== undefined) noteLook(record, ttlMillis / renewalsPerTerm, yield* monotonicMillis)
         if (row !== undefined && row.until === null) {
@@ -133,7 +156,8 @@ const make = Effect.fnUntraced(function*(instance: string) {
           const { progressedAt, token, until } = row
           observation = observe(observation, { token, until, progressedAt }, record, yield* monotonicMillis)
         }
-        yield* restore(Effect.sleep(ttlMillis / renewalsPerTerm))
+        const remainingMillis = Math.max(0, row?.remainingMillis ?? Infinity) + afterEndMillis
+        yield* restore(Effect.sleep(Math.min(ttlMillis / renewalsPerTerm, remainingMillis)))
       }
     })
 
@@ -143,7 +167,7 @@ const make = Effect.fnUntraced(function*(instance: string) {
     work: (fence: Fence, progress: Effect.Effect<void>) => Effect.Effect<never, never, R>
   ): Effect.Effect<never, never, R> =>
     Effect.gen(function*() {
-      const holder = `${instance}:${holds++}`
+      const holder = `${instance}:${nextHolderNumber++}`
       yield* initializeStalls(name)
       const record = newRecord(name, options, yield* monotonicMillis)
       records.set(holder, record)
@@ -156,7 +180,7 @@ const make = Effect.fnUntraced(function*(instance: string) {
           return Effect.sleep(pauseAfterDeathMillis)
         }
         if (end._tag === "Stalled" && end.mustMove) {
-          return Effect.sleep(termsAside * options.ttlMillis)
+          return Effect.sleep(stuckPauseTtls * options.ttlMillis)
         }
         return Effect.void
       }).pipe(Effect.forever)
@@ -171,7 +195,7 @@ const make = Effect.fnUntraced(function*(instance: string) {
   return Leases.of({
     hold,
     statuses: Effect.suspend(() => statusesOf(records.values())),
-    // Whoever asks has the work, and asks only for work that it knows.
+    // An instance takes a lease only for work that it does itself, so there is nothing to find.
     findings: Effect.succeed([])
   })
 })
@@ -180,5 +204,5 @@ const make = Effect.fnUntraced(function*(instance: string) {
 export const layerOf = (instanceId: string): Layer.Layer<Leases, never, SqlClient.SqlClient> =>
   Layer.effect(Leases, make(instanceId))
 
-/** The same in a name of its own. */
+/** The same, held in the name of a new random instance id. */
 export const layer: Layer.Layer<Leases, never, SqlClient.SqlClient> = Layer.unwrap(Effect.map(uuidV4, layerOf))

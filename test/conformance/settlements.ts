@@ -19,7 +19,7 @@ import * as Actors from "../../runtime/Actors.ts"
 import type { Chains, JournalEntry } from "../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../runtime/chains/TransferJournal.ts"
 import { cursorWrite, transferWrite } from "../../runtime/chains/ChainsRepo.ts"
-import { Commit, noCause, systemMerchant } from "../../runtime/Commit.ts"
+import { Commit, dieOnReplay, noCause, systemMerchant } from "../../runtime/Commit.ts"
 import { type DueSource, Timers } from "../../runtime/Timers.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
 import { payorDataText, previousAttributes } from "../../schemas/Event.ts"
@@ -235,7 +235,7 @@ export const exceptionsOf = ({ invoiceId }: PaidInvoice) =>
 
 export const report = ({ paymentId }: PaidInvoice, told: SettlementReport) =>
   Effect.flatMap(Settlements, (settlements) => settlements.report(paymentId, told, noCause)).pipe(
-    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+    dieOnReplay
   )
 
 /** The code a report is refused with. */

@@ -14,7 +14,7 @@ import type { Store, StoreError } from "../../runtime/Store.ts"
 const hugeAmount = "9".repeat(78)
 
 export const storeSuite = (name: string, store: Layer.Layer<Store, StoreError>) =>
-  layer(store, { excludeTestServices: true, timeout: 30_000 })(`${name} store`, (it) => {
+  layer(store, { excludeTestServices: true })(`${name} store`, (it) => {
     it.effect("reads integers of 64 bits and counts as bigint, exactly", () =>
       Effect.gen(function*() {
         const sql = yield* SqlClient.SqlClient

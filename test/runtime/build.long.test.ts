@@ -110,7 +110,7 @@ class Bundle extends Context.Service<Bundle, {
   )
 }
 
-layer(Bundle.layer, { excludeTestServices: true, timeout: "90 seconds" })("the bundle", (it) => {
+layer(Bundle.layer, { excludeTestServices: true })("the bundle", (it) => {
   it.effect("loads the plugins that its config names, and no other driver, family or library", () =>
     Effect.gen(function*() {
       const { loadedFiles } = yield* Bundle

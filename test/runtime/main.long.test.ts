@@ -1,6 +1,7 @@
 /**
  * Goal: the process tells an operator what happened by its words and its exit code, and stops without hurting anyone.
- * Method: the real entry point in processes of its own, on the pinned Node, sources as they are.
+ * Method: the real entry point in processes of its own, on the pinned Node; the bundle of the run, and once the sources
+ * as they are.
  */
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
@@ -10,8 +11,9 @@ import { spawn } from "node:child_process"
 import { createServer } from "node:net"
 import * as InternalRpc from "../../runtime/rpc/Client.ts"
 import { GreeterRpc } from "../fixtures/plugins/greeter.ts"
-import { freshDatabase } from "../support/Database.ts"
+import { migratedDatabase } from "../support/Database.ts"
 import { freePort } from "../support/Ports.ts"
+import { compileCache, program, sources } from "../support/Service.ts"
 
 const rootFolder = decodeURIComponent(new URL("../..", import.meta.url).pathname)
 const fixture = (name: string) => `${rootFolder}test/fixtures/plugins/${name}`
@@ -23,13 +25,15 @@ interface Ended {
 }
 
 /** The entry point with `words`; killed when the scope closes. */
-const run = (words: ReadonlyArray<string>) =>
+const run = (words: ReadonlyArray<string>, entry = program()) =>
   Effect.gen(function*() {
     const ended = yield* Deferred.make<Ended>()
     const watchers: Array<() => void> = []
     let output = ""
     const child = yield* Effect.acquireRelease(
-      Effect.sync(() => spawn(process.execPath, [`${rootFolder}runtime/main.ts`, ...words], { env: { PATH: "" } })),
+      Effect.sync(() =>
+        spawn(process.execPath, [entry, ...words], { env: { PATH: "", NODE_COMPILE_CACHE: compileCache } })
+      ),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )
     const heard = (chunk: Buffer) => {
@@ -68,7 +72,7 @@ const written = (text: string) =>
 const config = (more: Record<string, unknown>) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
-    const { url } = yield* freshDatabase
+    const { url } = yield* migratedDatabase
     return yield* written(JSON.stringify({
       environments: ["devnet"],
       http: { port: yield* freePort },
@@ -78,9 +82,6 @@ const config = (more: Record<string, unknown>) =>
       ...more
     }))
   })
-
-/** A process loads all its sources first: a second on an idle machine, many on a busy one. */
-const patience = 90_000
 
 const ready = /"msg":"ready".*"url":"([^"]+)","internalUrl":"([^"]+)"/
 
@@ -99,7 +100,7 @@ describe("the entry point", () => {
           assert.strictEqual(code, 2)
           assert.include(output, expected)
         }), { concurrency: "unbounded", discard: true })
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
   it.live("says which port is taken and how to choose another, and ends with 1", () =>
     Effect.gen(function*() {
@@ -119,7 +120,7 @@ describe("the entry point", () => {
       assert.strictEqual(code, 1)
       assert.include(output, `cannot listen on 127.0.0.1:${port.port} (EADDRINUSE): another process listens there`)
       assert.notInclude(output, "at Server.")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
   it.live("refuses mainnet without a master key, before it touches a database", () =>
     Effect.gen(function*() {
@@ -127,7 +128,7 @@ describe("the entry point", () => {
       const { code, output } = yield* (yield* run(["--config", file])).ended
       assert.strictEqual(code, 2)
       assert.include(output, "mainnet needs a master key")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)), patience)
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)))
 
   it.live(
     "refuses a data directory that is a file or stands below one, before it writes anything, and says what to do",
@@ -156,8 +157,7 @@ describe("the entry point", () => {
             assert.notInclude(output, "    at ")
           }
         }
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    patience
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live(
@@ -195,15 +195,14 @@ describe("the entry point", () => {
             assert.lengthOf(warnings, isWarned ? 1 : 0)
             if (isWarned) assert.include(warnings[0]!, "\"level\":\"warn\"")
           }), { discard: true })
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    patience
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live(
     "refuses a database whose keys it cannot read, and says what to do, where it would start and all keys be dead",
     () =>
       Effect.gen(function*() {
-        const { url } = yield* freshDatabase
+        const { url } = yield* migratedDatabase
         const on = (fill: number) =>
           config({
             store: { use: "postgres", options: { url } },
@@ -220,8 +219,7 @@ describe("the entry point", () => {
           /The master key is not the right one: this database belongs to the master key [0-9a-f]{8}, in use since/
         )
         assert.notInclude(output, "    at ")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    patience
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 
   it.live(
@@ -229,7 +227,7 @@ describe("the entry point", () => {
     () =>
       Effect.gen(function*() {
         const file = yield* config({ modules: [{ use: fixture("greeter.ts") }, { use: fixture("slow.ts") }] })
-        const service = yield* run(["--config", file])
+        const service = yield* run(["--config", file], sources)
         const [, url = "", internalUrl = ""] = yield* service.said(ready)
         const greeting = yield* Effect.gen(function*() {
           return yield* (yield* RpcClient.make(GreeterRpc))["greeter.greet"]({ name: "there" })
@@ -247,7 +245,6 @@ describe("the entry point", () => {
         assert.strictEqual(code, 0, output)
         const after = yield* Effect.exit(Effect.tryPromise(() => fetch(`${url}/health/live`)))
         assert.strictEqual(after._tag, "Failure")
-      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-    patience
+      }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
   )
 })

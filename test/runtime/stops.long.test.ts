@@ -8,8 +8,7 @@ import { Effect, FileSystem } from "effect"
 import { type ChildProcess, spawn } from "node:child_process"
 import { existsSync, readFileSync } from "node:fs"
 import { freePort } from "../support/Ports.ts"
-
-const entry = decodeURIComponent(new URL("../../runtime/main.ts", import.meta.url).pathname)
+import { compileCache, program } from "../support/Service.ts"
 
 interface LogEntry {
   readonly msg: string
@@ -17,8 +16,7 @@ interface LogEntry {
   readonly stop_ms?: number
 }
 
-/** A process loads all its sources and makes a database first: two seconds on an idle machine, many on a busy one. */
-const patience = 120_000
+const fixture = (name: string) => decodeURIComponent(new URL(`../fixtures/plugins/${name}`, import.meta.url).pathname)
 
 const isAlive = (pid: number) => {
   try {
@@ -29,10 +27,11 @@ const isAlive = (pid: number) => {
   }
 }
 
-/** The process number of the database server of a data directory; undefined where none is written down. */
+/** The process number of the database server of a data directory; undefined where none is written down yet. */
 const serverOf = (directory: string): number | undefined => {
   const file = `${directory}/postgres/postmaster.pid`
-  return existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : undefined
+  const pid = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : Number.NaN
+  return Number.isNaN(pid) ? undefined : pid
 }
 
 const until = (isSo: () => boolean) => Effect.repeat(Effect.as(Effect.sleep(5), undefined), { until: isSo })
@@ -41,7 +40,8 @@ const until = (isSo: () => boolean) => Effect.repeat(Effect.as(Effect.sleep(5), 
 const stoppedBy = (
   onOutput: (child: ChildProcess, written: string, server: number) => void,
   /** The program that runs the service, and its first words. */
-  under: ReadonlyArray<string> = []
+  under: ReadonlyArray<string> = [],
+  modules: ReadonlyArray<{ readonly use: string }> = []
 ) =>
   Effect.gen(function*() {
     const fs = yield* FileSystem.FileSystem
@@ -55,14 +55,15 @@ const stoppedBy = (
         rpc: { port: 0, token: "0123456789abcdef0123456789abcdef" },
         data: { directory: `${directory}/data` },
         store: { use: "embedded" },
-        modules: []
+        modules
       })
     )
     const child = yield* Effect.acquireRelease(
       Effect.sync(() => {
-        const [program, ...words] = [...under, process.execPath, entry, "--config", file]
+        const [first, ...words] = [...under, process.execPath, program(), "--config", file]
         // In a session of its own: whoever started the tests may ignore SIGHUP.
-        return spawn(program!, words, { stdio: ["ignore", "pipe", "pipe"], env: { PATH: "" }, detached: true })
+        const env = { PATH: "", NODE_COMPILE_CACHE: compileCache }
+        return spawn(first!, words, { stdio: ["ignore", "pipe", "pipe"], env, detached: true })
       }),
       (running) => Effect.sync(() => running.kill("SIGKILL"))
     )
@@ -113,19 +114,19 @@ describe("the service stops in order, its database with it,", () => {
           assert.strictEqual(entries.at(-1)?.msg, "stopped")
           const stopMillis = stopLines[1]!.stop_ms!
           assert.isTrue(Number.isInteger(stopMillis) && stopMillis >= 0 && stopMillis <= tookMillis, String(stopMillis))
-        }),
-      patience
+        })
     )
   }
 
   it.live("when it gets a signal while it starts, and logs that as well", () =>
     Effect.gen(function*() {
-      const { end, stopLines } = yield* stoppedBy((child, written) => {
-        if (!isReady(written)) child.kill("SIGTERM")
-      })
+      const { end, entries, stopLines } = yield* stoppedBy((child) => void child.kill("SIGTERM"), [], [
+        { use: fixture("starting.ts") }
+      ])
+      assert.isFalse(entries.some(({ msg }) => msg === "ready"))
       assert.deepStrictEqual(end, inOrder)
       assert.deepStrictEqual(stopLines.map(({ msg }) => msg), ["stopping", "stopped"])
-    }), patience)
+    }))
 
   it.live(
     "when nobody reads what it writes any more: a broken pipe, even while it starts",
@@ -135,8 +136,7 @@ describe("the service stops in order, its database with it,", () => {
           child.stdout!.destroy()
         })
         assert.deepStrictEqual(end, inOrder)
-      }),
-    patience
+      })
   )
 })
 
@@ -171,6 +171,6 @@ describe("the service outlives its terminal", () => {
           "SIGTERM"
         ]])
         assert.isDefined(entries.find(({ msg }) => msg.startsWith("SIGHUP is ignored")))
-      }), patience)
+      }))
   }
 })

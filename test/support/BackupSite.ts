@@ -5,19 +5,26 @@ import { spawn } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import { readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { commandLine, configOf, type Service, temporaryDirectory } from "./Service.ts"
+import { commandLine, compileCache, configOf, type Service, temporaryDirectory } from "./Service.ts"
 
 /** The network that its invoices are paid on. */
 export const network = "base"
 
-/** A command of the service: its exit code and what it printed. */
+const ignoreSetPriority = new URL("ignoreSetPriority.ts", import.meta.url).href
+
+/** A command of the service: its exit code and what it printed. Interrupted, it is killed and has ended. */
 export const run = (words: ReadonlyArray<string>, cwd: string) =>
   Effect.callback<{ readonly code: number | null; readonly text: string }>((resume) => {
-    const child = spawn(process.execPath, [commandLine(), ...words], { cwd, stdio: ["ignore", "pipe", "pipe"] })
+    const child = spawn(process.execPath, ["--import", ignoreSetPriority, commandLine(), ...words], {
+      cwd,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache }
+    })
     let text = ""
     for (const stream of [child.stdout, child.stderr]) stream.on("data", (part) => text += String(part))
+    const closed = new Promise<void>((resolve) => child.once("close", () => resolve()))
     child.once("close", (code) => resume(Effect.succeed({ code, text })))
-    return Effect.sync(() => child.kill("SIGKILL"))
+    return Effect.andThen(Effect.sync(() => child.kill("SIGKILL")), Effect.promise(() => closed))
   })
 
 /** The same, which must succeed. */

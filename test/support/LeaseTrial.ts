@@ -58,7 +58,7 @@ export const startInstance = (
 
 /** Asks an instance to block its event loop. */
 export const stall = ({ child }: TrialInstance, stallMillis: number) =>
-  Effect.sync(() => void child.send({ asked: 0, question: { stallMillis } }))
+  Effect.sync(() => void child.send({ questionId: 0, question: { stallMillis } }))
 
 /** How many names each instance writes now. */
 export const spread = (query: TrialQuery): Effect.Effect<ReadonlyMap<string, number>> =>

@@ -105,15 +105,9 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
     })
     const ports = { http: yield* freePort, rpc: yield* freePort }
     const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
-    // One that is killed must end its process: in a process that stays, a repair stood still after it.
-    const { boot, current, end } = yield* makeRestartable(
-      startService({ ownProcess: true, directory, ports, ...deployment })
-    )
+    const { boot, current, end } = yield* makeRestartable(startService({ directory, ports, ...deployment }))
     const service = () => current()!
-    const another = Effect.flatMap(
-      temporaryDirectory,
-      (other) => startService({ ownProcess: true, directory: other, ...deployment })
-    )
+    const another = Effect.flatMap(temporaryDirectory, (other) => startService({ directory: other, ...deployment }))
 
     const call: OperatedService["call"] = (name, payload, at = service()) => rpcCall(at, name, payload)
     const openShop = Effect.gen(function*() {

@@ -1,15 +1,21 @@
 /** Roles of a test or a measurement as processes of their own, and what the operating system says they spent. */
 import { Effect, type Scope } from "effect"
 import { type ChildProcess, fork } from "node:child_process"
-import { readFileSync } from "node:fs"
+import { readdirSync, readFileSync } from "node:fs"
+import { setTimeout } from "node:timers/promises"
 
 /** Ticks of /proc/<pid>/stat in a second: fixed by the Linux ABI. */
 const ticksPerSecond = 100
 
+/** The fields of a `stat` file (proc(5)) from the third on, which is the state: the second may hold spaces. */
+const statFields = (path: string): ReadonlyArray<string> => {
+  const stat = readFileSync(path, "latin1")
+  return stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+}
+
 /** Microseconds of CPU, user and system, that a process has used. */
 export const cpuMicros = (pid: number): number => {
-  const stat = readFileSync(`/proc/${pid}/stat`, "latin1")
-  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ")
+  const fields = statFields(`/proc/${pid}/stat`)
   // Fields 14 and 15 of proc(5), counted from the state, which is field 3.
   return (Number(fields[11]) + Number(fields[12])) * (1_000_000 / ticksPerSecond)
 }
@@ -20,7 +26,7 @@ export const residentMegabytes = (pid: number): number => {
   return Number(kilobytes) * 1024 / 1e6
 }
 
-/** Whether a process is there and not only waits to be collected. */
+/** Whether a process is there and is no zombie. */
 export const isAlive = (pid: number): boolean => {
   try {
     return !/^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, "latin1"))
@@ -28,6 +34,36 @@ export const isAlive = (pid: number): boolean => {
     return false
   }
 }
+
+/** Whether no thread of a process runs: each is stopped or a zombie, or the process has ended. */
+const isStopped = (pid: number): boolean => {
+  try {
+    return readdirSync(`/proc/${pid}/task`).every((thread) =>
+      ["T", "Z", "X"].includes(statFields(`/proc/${pid}/task/${thread}/stat`)[0]!)
+    )
+  } catch {
+    // A thread or the process ended meanwhile.
+    return !isAlive(pid)
+  }
+}
+
+const signal = (pid: number, name: NodeJS.Signals): void => {
+  try {
+    process.kill(pid, name)
+  } catch {
+    // It has ended.
+  }
+}
+
+/** Stops a process until it is resumed. Waited for, because its threads go on for a while after the signal. */
+export const stopProcess = (pid: number): Effect.Effect<void> =>
+  Effect.promise(async () => {
+    signal(pid, "SIGSTOP")
+    while (!isStopped(pid)) await setTimeout(1)
+  })
+
+/** Lets a stopped process go on. */
+export const resumeProcess = (pid: number): Effect.Effect<void> => Effect.sync(() => signal(pid, "SIGCONT"))
 
 /** `file` as a child, run with `spec` as its one argument, as JSON, and with no flags but `flags`. */
 const started = (file: URL, spec: object, flags: ReadonlyArray<string> = []): ChildProcess =>
@@ -37,7 +73,7 @@ const started = (file: URL, spec: object, flags: ReadonlyArray<string> = []): Ch
     serialization: "advanced"
   })
 
-/** What a child says before it ends by itself. */
+/** Starts a child, and resumes with its first message. The child must end by itself. */
 export const runRole = <A>(file: URL, spec: object): Effect.Effect<A> =>
   Effect.callback<A>((resume) => {
     const child = started(file, spec)
@@ -76,18 +112,19 @@ export const serveRole = <A>(
       })
   ).pipe(Effect.map(({ child, said }) => {
     const waiting = new Map<number, (answer: Effect.Effect<any>) => void>()
-    let asked = 0
-    child.on("message", ({ answer, asked }: { readonly asked: number; readonly answer: unknown }) => {
-      waiting.get(asked)?.(Effect.succeed(answer))
-      waiting.delete(asked)
+    let lastQuestionId = 0
+    child.on("message", ({ answer, questionId }: { readonly questionId: number; readonly answer: unknown }) => {
+      waiting.get(questionId)?.(Effect.succeed(answer))
+      waiting.delete(questionId)
     })
     child.once("exit", (code) => {
       for (const resume of waiting.values()) resume(Effect.die(new Error(`${file.pathname} ended with ${code}`)))
     })
     const ask = <B>(question: object) =>
       Effect.callback<B>((resume) => {
-        waiting.set(++asked, resume)
-        child.send({ asked, question })
+        const questionId = ++lastQuestionId
+        waiting.set(questionId, resume)
+        child.send({ questionId, question })
       })
     return { pid: child.pid!, said, ask }
   }))
@@ -102,6 +139,6 @@ export const say = (said: object): void => void process.send!(said)
 export const answerQuestions = <A>(answer: (question: A) => object | Promise<object>): void =>
   void process.on(
     "message",
-    async ({ asked, question }: { readonly asked: number; readonly question: A }) =>
-      say({ asked, answer: await answer(question) })
+    async ({ question, questionId }: { readonly questionId: number; readonly question: A }) =>
+      say({ questionId, answer: await answer(question) })
   )

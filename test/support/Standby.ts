@@ -19,6 +19,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { Client } from "pg"
 import { freePort } from "./Ports.ts"
+import { resumeProcess, stopProcess } from "./Process.ts"
 
 /** Where Debian puts the programs of its servers: one folder a major version. */
 const serverFolder = "/usr/lib/postgresql"
@@ -62,8 +63,10 @@ export interface Server {
   readonly start: Effect.Effect<void>
   /** Ends it as a lost machine does: nothing is written any more. */
   readonly kill: Effect.Effect<void>
-  /** Freezes all its processes, or lets them go on. */
-  readonly signal: (name: "SIGSTOP" | "SIGCONT") => Effect.Effect<void>
+  /** Stops all its processes. */
+  readonly freeze: Effect.Effect<void>
+  /** Lets them go on. */
+  readonly thaw: Effect.Effect<void>
 }
 
 const queryAt = (port: number, database: string, text: string) =>
@@ -99,16 +102,11 @@ const processesOf = (folder: string): ReadonlyArray<number> => {
   return [postmaster, ...(children === "" ? [] : children.split(" ").map(Number))]
 }
 
-const signalAll = (folder: string, name: NodeJS.Signals) =>
-  Effect.sync(() => {
-    for (const pid of processesOf(folder)) {
-      try {
-        process.kill(pid, name)
-      } catch {
-        // It has ended.
-      }
-    }
-  })
+const freezeAll = (folder: string) =>
+  Effect.suspend(() => Effect.forEach(processesOf(folder), stopProcess, { discard: true }))
+
+const thawAll = (folder: string) =>
+  Effect.suspend(() => Effect.forEach(processesOf(folder), resumeProcess, { discard: true }))
 
 /** The server whose files `make` puts into a folder; started, and killed with the scope. */
 const serverOf = Effect.fnUntraced(function*(make: (data: string) => Effect.Effect<void>) {
@@ -123,7 +121,7 @@ const serverOf = Effect.fnUntraced(function*(make: (data: string) => Effect.Effe
   )
   const start = run("pg_ctl", ["-D", data, "-w", "-l", join(folder, "log"), "start"])
   const kill = Effect.andThen(
-    signalAll(data, "SIGCONT"),
+    thawAll(data),
     Effect.ignore(
       Effect.sandbox(run("pg_ctl", ["-D", data, "-w", "-m", "immediate", "stop"]))
     )
@@ -136,7 +134,8 @@ const serverOf = Effect.fnUntraced(function*(make: (data: string) => Effect.Effe
     query: (name, text) => queryAt(port, name, text),
     start,
     kill,
-    signal: (name) => signalAll(data, name)
+    freeze: freezeAll(data),
+    thaw: thawAll(data)
   } satisfies Server as Server
 })
 

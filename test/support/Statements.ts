@@ -22,9 +22,9 @@ const settleMillis = 40
 export const statementsOf = Effect.fnUntraced(function*(recorder: PlanRecorder, answer: Effect.Effect<unknown>) {
   // What is read once a minute, or kept for a while, is no part of it.
   yield* answer
+  yield* Effect.sleep(settleMillis)
   const seen: Array<ReadonlyArray<ExecutedPlan>> = []
   for (let n = 0; n < answers; n++) {
-    yield* Effect.sleep(settleMillis)
     yield* recorder.take
     yield* answer
     yield* Effect.sleep(settleMillis)

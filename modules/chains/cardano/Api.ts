@@ -6,7 +6,7 @@ import { Effect, Schema } from "effect"
 import type { Connection } from "../../../runtime/nodes/Endpoints.ts"
 import { largeCall } from "../../../runtime/nodes/NodeHttp.ts"
 import { type RestClient, restClient } from "../../../runtime/nodes/Rest.ts"
-import { type ChainPoint, DriverError, type DriverErrorKind } from "../../../runtime/Chains.ts"
+import { type ChainPoint, DriverError, type DriverErrorKind, isOutage } from "../../../runtime/Chains.ts"
 import { slotZeroOf } from "./Slots.ts"
 import {
   assetPlaces,
@@ -108,14 +108,6 @@ export interface NetworkFacts {
   readonly slotZero: number | null
 }
 
-/** What a server says that does not answer for now: it may tell what it was asked for later. */
-const passingKinds: ReadonlySet<DriverErrorKind | undefined> = new Set([
-  "unanswered",
-  "timeout",
-  "unavailable",
-  "rate_limited"
-])
-
 /**
  * Not every server tells of eras, and one that does not is as good as others for all else. One that only fails to
  * answer is asked again, because its slots would never be compared.
@@ -123,7 +115,7 @@ const passingKinds: ReadonlySet<DriverErrorKind | undefined> = new Set([
 const readEras = (api: Api) =>
   Effect.catchIf(
     api.find("/network/eras", Eras),
-    ({ kind }) => !passingKinds.has(kind),
+    (error) => !isOutage(error),
     ({ reason }) =>
       Effect.as(Effect.logDebug("a server does not tell of eras, so its slots are not compared", { reason }), null)
   )

@@ -5,9 +5,9 @@ import {
   type ChainPoint,
   DriverError,
   type FoundTransfer,
+  isOutage,
   type WatchSet
 } from "../../../runtime/Chains.ts"
-import { isOutage } from "../../../runtime/chains/SearchSchedule.ts"
 import { findTransfers, type FullBlock, readBlock, readHeader, transfersOf } from "./Blocks.ts"
 import {
   type Answer,
@@ -76,11 +76,6 @@ export const completeReadings = <A extends EndpointReading>(readings: ReadonlyAr
   return proven.length === 0 ? complete : proven
 }
 
-const silentKinds: ReadonlySet<DriverError["kind"]> = new Set(["unanswered", "timeout", "unavailable", "rate_limited"])
-
-/** Failures of an endpoint that answers: its headers may still tell which branch it is on. */
-const isAnswer = ({ kind }: DriverError): boolean => !silentKinds.has(kind)
-
 export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullable<ChainDriver["corroborate"]> => {
   /** Whether an endpoint has a block that it could not show whole. */
   const readBranch = (endpoint: Endpoint, { hash, height }: ChainPoint) =>
@@ -100,7 +95,8 @@ export const makeCorroborate = (rpc: JsonRpc, readers: BlockReaders): NonNullabl
       Effect.catch((error) =>
         Effect.andThen(
           Effect.logDebug("a block could not be read again", error.reason),
-          isAnswer(error) ? readBranch(endpoint, point) : Effect.succeed(noAnswer)
+          // An endpoint that refuses a block may still tell by its headers which branch it is on.
+          isOutage(error) ? Effect.succeed(noAnswer) : readBranch(endpoint, point)
         )
       )
     )

@@ -2,7 +2,7 @@
  * Following a simulated chain by asking what came to accounts, as the families Solana, TON and Sui do: each look tells
  * the head, and transfers that lie at or below it in places of their own.
  */
-import { Deferred, Duration, Effect, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import type { Network } from "../../../schemas/Network.ts"
 import {
   type AccountHistory,
@@ -14,7 +14,7 @@ import {
   type TransferIdentity,
   type WatchSet
 } from "../../../runtime/Chains.ts"
-import type { Chain, ChainView } from "./Chain.ts"
+import { awaitChange, type Chain } from "./Chain.ts"
 import { type ChainState, historySize, type SimulatedBlock, topOf } from "./ChainState.ts"
 import { accountKeyOf } from "./Wallets.ts"
 
@@ -87,9 +87,6 @@ const forwardEvents = (
   return [{ _tag: "Forward", point: { height: topHeight, hash }, time, transfers, isCatchingUp: false, seenUntil }]
 }
 
-/** Waits for news of the chain, no longer than between two looks. */
-const pause = ({ changed }: ChainView) => Effect.timeoutOption(Deferred.await(changed), pollDuration)
-
 /** What is emitted to a follower at `position` next; the look after one that found nothing waits. */
 const look = Effect.fnUntraced(function*(
   accountChain: AccountChain,
@@ -101,7 +98,7 @@ const look = Effect.fnUntraced(function*(
   const { state } = view
   yield* watch.refresh
   const events = [...goneEvents(state, position, watch), ...forwardEvents(accountChain, state, position, watch)]
-  if (events.length === 0) yield* pause(view)
+  if (events.length === 0) yield* awaitChange(view, pollDuration)
   const finalized = finalizedOf(state, accountChain.finalityLagBlocks)
   return [[...events, { _tag: "Finality", finalized }], {
     height: topOf(state)!.height,

@@ -1,5 +1,5 @@
 /** Following a simulated chain block by block, with rollbacks: what the families EVM and Cardano do. */
-import { Deferred, Effect, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import type { Network } from "../../../schemas/Network.ts"
 import {
   type BlockHistory,
@@ -10,8 +10,9 @@ import {
   noStoredBlock,
   type WatchSet
 } from "../../../runtime/Chains.ts"
+import { silenceMillis } from "../../../runtime/chains/FollowerState.ts"
 import { ringSize } from "../../../runtime/chains/Points.ts"
-import type { Chain, ChainView } from "./Chain.ts"
+import { awaitChange, type Chain, type ChainView } from "./Chain.ts"
 import { historySize, isOnChain, topOf } from "./ChainState.ts"
 
 interface Position {
@@ -23,10 +24,18 @@ interface Position {
 
 type Look = readonly [events: ReadonlyArray<ChainEvent>, next: Position]
 
-const idleLook = (position: Position, { changed }: ChainView): Effect.Effect<Look> =>
-  position.isIdle
-    ? Effect.as(Deferred.await(changed), [[], position])
-    : Effect.succeed([[{ _tag: "Finality", finalized: null }], { ...position, isIdle: true }])
+/**
+ * Between two answers of a chain that has no new block: a third of the time after which the runtime calls a chain
+ * silent and refuses payments there.
+ */
+const idleAnswerInterval = Duration.millis(silenceMillis / 3)
+
+const idleLook = (position: Position, view: ChainView): Effect.Effect<Look> => {
+  const nothingNew: Look = [[{ _tag: "Finality", finalized: null }], { ...position, isIdle: true }]
+  return position.isIdle
+    ? Effect.map(awaitChange(view, idleAnswerInterval), (isChanged) => isChanged ? [[], position] : nothingNew)
+    : Effect.succeed(nothingNew)
+}
 
 /** What is emitted to a follower at `position` next; it waits where there is nothing. */
 const look = Effect.fnUntraced(function*(

@@ -1,5 +1,5 @@
 /** One simulated chain that runs: acts change its state, and whoever waits for news of it is woken. */
-import { Deferred, Effect, Ref } from "effect"
+import { Deferred, Duration, Effect, Option, Ref } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import type { ChainPoint } from "../../../runtime/Chains.ts"
 import { type ChainAct, type ChainRules, type ChainState, emptyChain, step } from "./ChainState.ts"
@@ -13,6 +13,10 @@ export interface ChainView {
   /** Done at the next act. */
   readonly changed: Deferred.Deferred<void>
 }
+
+/** Waits for the next act on the chain, at most so long; answers whether there was one. */
+export const awaitChange = ({ changed }: ChainView, longest: Duration.Duration): Effect.Effect<boolean> =>
+  Effect.map(Effect.timeoutOption(Deferred.await(changed), longest), Option.isSome)
 
 export interface Chain {
   /**

@@ -3,7 +3,13 @@
  * cannot be decoded is an answer about that transaction alone; an endpoint that does not answer says nothing about it.
  */
 import { Clock, Effect } from "effect"
-import type { BlockPoint, DriverError, DriverErrorKind, LocatedTransfer, WatchSet } from "../../../runtime/Chains.ts"
+import {
+  type BlockPoint,
+  type DriverError,
+  isOutage,
+  type LocatedTransfer,
+  type WatchSet
+} from "../../../runtime/Chains.ts"
 import {
   endpointsByPreference,
   isExpectedToAnswer,
@@ -46,17 +52,8 @@ export type ReadAnswer =
   | { readonly _tag: "Read"; readonly place: number; readonly reading: TransactionReading }
   | { readonly _tag: "Absent" | "Unreadable" | "Unanswered"; readonly place: number; readonly reason: string }
 
-/** Failures of the endpoint, whatever it is asked for. A failure without a kind is one of the endpoint's proof. */
-const endpointFailures: ReadonlySet<DriverErrorKind | undefined> = new Set([
-  undefined,
-  "unanswered",
-  "timeout",
-  "unavailable",
-  "rate_limited"
-])
-
-/** Whether a failure says nothing about the transaction that an endpoint was asked for. */
-export const isEndpointFailure = ({ kind }: DriverError): boolean => endpointFailures.has(kind)
+/** Whether a failure says nothing about the transaction asked for. One without a kind is of the endpoint's proof. */
+export const isEndpointFailure = (error: DriverError): boolean => error.kind === undefined || isOutage(error)
 
 /** Asks an endpoint for a transaction. Fails where the endpoint failed, and not where the transaction is the reason. */
 export const ask = (

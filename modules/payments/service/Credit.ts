@@ -1,12 +1,12 @@
 /** Credit: what a transfer makes of its invoice, and what it is worth. */
 import { Effect, Metric } from "effect"
 import { Chains, type JournalEntry } from "../../../runtime/Chains.ts"
-import { noCause, type Write } from "../../../runtime/Commit.ts"
+import { dieOnReplay, noCause, type Write } from "../../../runtime/Commit.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import { Prices, type Spot } from "../../../runtime/Prices.ts"
 import { Screening } from "../../../runtime/Screening.ts"
 import { initializeSeries } from "../../../runtime/Telemetry.ts"
-import { isUnverified, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { awaitsContractRead, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -88,7 +88,7 @@ export const makeCredit = Effect.fnUntraced(function*(
   const incomingTransferOf = Effect.fnUntraced(function*(entry: JournalEntry, id: string, invoice: InvoiceState) {
     const token = catalog.find(entry.network, entry.environment, entry.tokenAddress)
     // Inactive only until its contract was asked, as after a start: judged now, it would be refused for good.
-    if (token !== undefined && isUnverified(catalog, token)) return yield* publicError("NETWORK_DEGRADED")
+    if (token !== undefined && awaitsContractRead(catalog, token)) return yield* publicError("NETWORK_DEGRADED")
     const target = yield* chains.target(invoice.id, familyOf(entry.network))
     const exception = rejectionReason(
       token,
@@ -262,6 +262,6 @@ export const retryPricing = Effect.fnUntraced(function*(
       ]
       return { commands, writes: extraWrites }
     })
-  ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+  ).pipe(dieOnReplay)
   return aggregate
 })

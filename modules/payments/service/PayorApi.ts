@@ -33,7 +33,7 @@ import {
 import { Payments } from "../service.ts"
 import { InvoiceTerms, type PayorTerms } from "./InvoiceTerms.ts"
 import { makeNetworkFees } from "./NetworkFees.ts"
-import type { Route } from "./Routes.ts"
+import type { Route } from "./PaymentRoutes.ts"
 
 /** What may stand against receiving is the same for all tokens of a network, but for its own coin. */
 const obstacleKey = ({ address, network }: Token): string => `${network} ${address === null ? "coin" : "tokens"}`

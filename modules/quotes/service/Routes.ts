@@ -3,7 +3,7 @@ import { Effect } from "effect"
 import { Availability } from "../../../runtime/Availability.ts"
 import { type AllocatedTarget, Chains } from "../../../runtime/Chains.ts"
 import { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import { isUnverified, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { awaitsContractRead, TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf } from "../../../schemas/Network.ts"
 import type { Token } from "../../../schemas/Token.ts"
@@ -14,11 +14,11 @@ import { routeFault } from "../rules.ts"
 /** A token for the checks of a route: one whose contract was not asked yet, as after a start, counts as active. */
 export const listedToken = (catalog: TokenCatalog["Service"], tokenId: number): Token | undefined => {
   const token = catalog.get(tokenId)
-  return token !== undefined && isUnverified(catalog, token) ? { ...token, active: true } : token
+  return token !== undefined && awaitsContractRead(catalog, token) ? { ...token, active: true } : token
 }
 
 /** Whether a {@link listedToken} is active in the catalogue as well. Until then nothing is promised for it. */
-export const isVerified = (catalog: TokenCatalog["Service"], tokenId: number): boolean =>
+export const isActiveToken = (catalog: TokenCatalog["Service"], tokenId: number): boolean =>
   catalog.get(tokenId)?.active === true
 
 /**
@@ -53,7 +53,7 @@ export const isRefused = (token: Token, target: AllocatedTarget | null, policy: 
 
 /**
  * The token of a route a merchant may ask a price for: {@link payableToken}, on a network that is served, and not one
- * that the operator has disabled or the merchant refuses; it may wait for its contract ({@link isVerified}). Errors:
+ * that the operator has disabled or the merchant refuses; it may wait for its contract ({@link isActiveToken}). Errors:
  * those, `UNSUPPORTED_NETWORK`, `TOKEN_NOT_ACCEPTED`.
  */
 export const makePriceableToken = Effect.gen(function*() {

@@ -1,6 +1,6 @@
 /** Steps of a devnet order: what has happened to it, put into the change of its invoice that carries it on. */
 import { Effect } from "effect"
-import type { CommitCause } from "../../../runtime/Commit.ts"
+import { type CommitCause, dieOnReplay } from "../../../runtime/Commit.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type EventId, isUuid } from "../../../schemas/Ids.ts"
 import { usdMillis, usdWire } from "../../../schemas/Money.ts"
@@ -149,6 +149,6 @@ export const stepOrder = Effect.fn("OrderSimulator.step")(function*(
         ? change
         : { ...change, facts: [orders.asInvoiceFact(destinationFacts), ...change.facts ?? []] }
     })
-  ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+  ).pipe(dieOnReplay)
   return { order: orders.orderAfter(facts) ?? orderBefore, eventIds: eventIdsOf(committed) }
 })

@@ -2,7 +2,7 @@
 import { Effect } from "effect"
 import type { Availability } from "../../../runtime/Availability.ts"
 import type { Chains } from "../../../runtime/Chains.ts"
-import type { CommitCause, CommitResult } from "../../../runtime/Commit.ts"
+import { type CommitCause, type CommitResult, dieOnReplay } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
 import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
@@ -45,5 +45,4 @@ export const changeInvoice = (
   { invoice }: Aggregate,
   cause: CommitCause,
   plan: (current: Aggregate, now: number) => Effect.Effect<ChangePlan, PublicError>
-): Effect.Effect<ChangeResult, PublicError> =>
-  invoices.change(invoice.id, cause, plan).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+): Effect.Effect<ChangeResult, PublicError> => invoices.change(invoice.id, cause, plan).pipe(dieOnReplay)

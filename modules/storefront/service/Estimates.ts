@@ -118,7 +118,10 @@ export const checkAddress = Effect.fnUntraced(function*(
   const before = yield* requireEstimate(context, shop, customer, estimateId)
   const driver = context.retailers.driver(shop.environment)
   if (driver === undefined) {
-    return yield* publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: retailerRetrySeconds })
+    return yield* publicError("SERVICE_UNAVAILABLE", {
+      retryAfterSeconds: retailerRetrySeconds,
+      reason: `no retailer serves ${shop.environment}`
+    })
   }
   const validation = yield* driver.validateAddress(postalAddress, shop.environment).pipe(orServiceUnavailable)
   if (validation._tag === "Invalid") return yield* addressError(validation.fields)

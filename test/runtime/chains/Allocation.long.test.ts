@@ -4,12 +4,25 @@
  */
 import { indexedWalletOf } from "../../support/Drivers.ts"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Fiber, Layer, Schedule } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Schedule } from "effect"
+import { SqlClient } from "effect/sql"
 import { make as makeSimulated } from "../../../modules/chains/simulated.ts"
-import { freshDatabase } from "../../support/Database.ts"
+import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { Chains } from "../../../runtime/Chains.ts"
+import { make as makeRepo } from "../../../runtime/chains/ChainsRepo.ts"
+import { make as makeTargets } from "../../../runtime/chains/Targets.ts"
+import { make as makeAddresses } from "../../../runtime/chains/WalletAddresses.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import { allocate, eventually, follow, inInstance, instance, markHandled, withLatency } from "./ChainsInstance.ts"
+import {
+  allocate,
+  eventually,
+  follow,
+  inInstance,
+  instance,
+  invoiceId,
+  markHandled,
+  withLatency
+} from "./ChainsInstance.ts"
 
 const quiet = { networks: ["base"], blockMillis: 3_600_000 } as const
 
@@ -43,6 +56,56 @@ describe("addresses", () => {
       const keys = [...given, ...results.flatMap((each) => each._tag === "Success" ? [each.success.matchKey] : [])]
       assert.strictEqual(new Set(keys).size, keys.length)
       assert.isAbove(given.length, 20)
+    }).pipe(Effect.scoped))
+
+  /** Has another session hold the wallet's turn for so long; done as soon as it does. */
+  const holdTurn = Effect.fnUntraced(function*(database: TestDatabase, fingerprint: string, seconds: number) {
+    const sql = Context.get(yield* Layer.build(connect(database)), SqlClient.SqlClient)
+    yield* Effect.forkScoped(
+      sql`SELECT pg_advisory_xact_lock(1414089815, hashtext(${fingerprint})), pg_sleep(${seconds})`
+    )
+    yield* Effect.repeat(
+      sql`SELECT FROM pg_locks WHERE locktype = 'advisory' AND classid = 1414089815 AND granted
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+      { until: (found) => found.length > 0 }
+    )
+  })
+
+  it.live("one is given late, and nobody refused, where others hold the wallet's turn for longer than a call waits", () =>
+    Effect.gen(function*() {
+      const database = yield* freshDatabase
+      const { drivers } = yield* makeSimulated(quiet)
+      yield* inInstance(
+        database,
+        Effect.gen(function*() {
+          yield* follow(drivers)
+          yield* allocate(1)
+          yield* holdTurn(database, indexedWalletOf(drivers[0]!).fingerprint, 2.6)
+          assert.isTrue(Exit.isSuccess(yield* Effect.exit(allocate(2))))
+        })
+      )
+    }).pipe(Effect.scoped))
+
+  it.live("one is given late, and nobody refused, where a call is never answered", () =>
+    Effect.gen(function*() {
+      const wallet = indexedWalletOf((yield* makeSimulated(quiet)).drivers[0]!)
+      const database = yield* Layer.build(connect(yield* freshDatabase))
+      yield* Effect.gen(function*() {
+        const repo = yield* makeRepo
+        const addresses = yield* makeAddresses(repo)
+        let calls = 0
+        const targets = yield* makeTargets(
+          {
+            ...repo,
+            allocate: (asked) => calls++ === 0 ? Effect.never : repo.allocate(asked)
+          },
+          addresses,
+          { heads: () => ({}), awaitCatchUp: () => Effect.void }
+        )
+        const request = { merchantId: 1, environment: "devnet", family: "evm", invoiceId: invoiceId(1) } as const
+        assert.strictEqual((yield* targets.allocate(wallet, request)).address, wallet.derive(0).address)
+        assert.isAbove(calls, 1)
+      }).pipe(Effect.provideContext(database))
     }).pipe(Effect.scoped))
 
   it.live("every address is watched by the time it is given out, whoever gave it", () =>

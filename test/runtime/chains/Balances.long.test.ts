@@ -5,7 +5,7 @@
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Redacted, Schedule, type Scope } from "effect"
+import { Clock, Effect, Layer, Redacted, Schedule, type Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { type Abi, encodeFunctionData } from "viem"
 import artifact from "../../../modules/chains/evm/contracts/Collector.json" with { type: "json" }
@@ -24,6 +24,7 @@ import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { type NodeAnswers, nodeProxy } from "../../support/NodeProxy.ts"
+import { withQuickPauses } from "../../support/QuickPauses.ts"
 
 const devnet = "devnet" as const
 const invoiceId = "00000000-0000-4000-8000-000000000001"
@@ -59,7 +60,8 @@ const inProcess = <A, E>(
         Layer.provideMerge(connect(database))
       )),
       { local: true }
-    )
+    ),
+    Effect.updateService(Clock.Clock, withQuickPauses)
   )
 
 /** The journal as `kind amount status`, once every entry was dealt with and it satisfies `done`. */
@@ -210,7 +212,7 @@ describe("balance comparison of a forwarder's address", () => {
               tokens: [null]
             }).pipe(
               Effect.flatMap((found) => isAwaited(found) ? Effect.succeed(found) : Effect.fail("not yet")),
-              Effect.retry({ schedule: Schedule.spaced(25), times: 200 })
+              Effect.retry(Schedule.spaced(25))
             )
           yield* held((found) => found._tag === "Balances" && found.balances[0] === 40n && !found.hasSent)
           yield* collect

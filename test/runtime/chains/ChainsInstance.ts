@@ -2,7 +2,7 @@
  * A process of the chains on a test's database: torn down and built again it is a restart, two of them are two
  * instances.
  */
-import { Effect, Layer, Schedule, type Scope } from "effect"
+import { Clock, Effect, Layer, Schedule, type Scope } from "effect"
 import type { SqlClient } from "effect/sql"
 import type { ChainDriver } from "../../../runtime/Chains.ts"
 import { Chains } from "../../../runtime/Chains.ts"
@@ -15,6 +15,7 @@ import { catalogOf } from "../../fixtures/tokens.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { connect, type TestDatabase } from "../../support/Database.ts"
 import { makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
+import { withQuickPauses } from "../../support/QuickPauses.ts"
 
 export const usdc = "0x036CbD53842c5426634e7929541eC2318f3dCF7e"
 
@@ -37,15 +38,25 @@ export const instance = (database: TestDatabase, tokens: ReadonlyArray<Token> = 
 
 export type InstanceServices = Chains | Commit | SqlClient.SqlClient
 
-/** Runs `work` in an instance that lives no longer. */
+/** Runs `work` in an instance that lives no longer, and whose own work rests for moments only. */
 export const inInstance = <A, E>(
   database: TestDatabase,
   work: Effect.Effect<A, E, InstanceServices | Scope.Scope>
-) => work.pipe(Effect.scoped, Effect.provide(instance(database), { local: true }))
+) =>
+  work.pipe(
+    Effect.scoped,
+    Effect.provide(Layer.updateService(instance(database), Clock.Clock, withQuickPauses), { local: true })
+  )
 
-/** Follows the networks of `drivers` in this instance. */
+/** Follows the networks of `drivers` in this instance, resting for moments only. */
 export const follow = (drivers: ReadonlyArray<ChainDriver>) =>
-  Effect.flatMap(Chains, (chains) => Effect.forEach(drivers, (driver) => chains.register(driver), { discard: true }))
+  Effect.flatMap(
+    Chains,
+    (chains) =>
+      Effect.forEach(drivers, (driver) => chains.register(driver), { discard: true }).pipe(
+        Effect.updateService(Clock.Clock, withQuickPauses)
+      )
+  )
 
 /** Looks until the promise holds; the test's own time limit ends it otherwise. */
 export const eventually = <A, E, R>(look: Effect.Effect<A | undefined, E, R>): Effect.Effect<A, never, R> =>

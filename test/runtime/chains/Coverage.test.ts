@@ -43,7 +43,7 @@ const instance = Effect.fnUntraced(function*(events: Queue.Queue<ChainEvent>, en
     Effect.flatMap(
       found,
       (sight) => sight !== undefined && holds(sight.networks[0]!, sight) ? Effect.succeed(sight) : Effect.fail(sight)
-    ).pipe(Effect.retry(Schedule.spaced(20).pipe(Schedule.upTo({ duration: "9 seconds" }))), Effect.orDie)
+    ).pipe(Effect.retry(Schedule.spaced(20)), Effect.orDie)
   return { chains, found, until, allocate: chains.allocate({ ...invoiceOf(environment) }) }
 })
 
@@ -99,8 +99,7 @@ describe("coverage", () => {
             )
           })
         )
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live(
@@ -122,8 +121,7 @@ describe("coverage", () => {
             assert.isTrue(network!.seenUntil! >= before - delay && network!.seenUntil! <= Date.now() / 1000 - delay)
           })
         )
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live(
@@ -167,7 +165,6 @@ describe("coverage", () => {
           yield* Deferred.succeed(isHandled, undefined)
         })
         yield* Effect.all([run(database, leader), run(database, follower)], { concurrency: 2 })
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 })

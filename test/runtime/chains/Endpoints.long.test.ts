@@ -27,6 +27,9 @@ const token = { ...testUsdc, network: "base" as const, environment: mainnet, add
 /** Long enough that the endpoint is asked again and again meanwhile, as it is in the 30 s that a service waits. */
 const shortAbsence = { absenceMillis: 2_000 }
 
+/** Seconds that no test lasts, for a head that stands still on purpose. */
+const neverFrozen = 3_600
+
 const threeBlocks: RequiredDepth = { blocks: 3, finalized: false }
 
 interface Rig {
@@ -228,21 +231,27 @@ describe.concurrent("endpoints of a network", () => {
       })))
 
   it.live("a payment on a branch that only one of two endpoints has is not confirmed", () =>
-    following(2, ({ address, endpoints: [first, second], heard, node }) =>
-      Effect.gen(function*() {
-        const to = yield* address(1)
-        const other = yield* anvil("base", mainnet, node.url)
-        second!.lead(other.url)
-        yield* other.mine(1)
-        yield* node.token("mint", [to, 7n])
-        yield* node.mine(4)
-        yield* other.mine(4)
-        yield* eventually("the payment is seen", () => heard.includes("seen:7"))
-        yield* looks(first!, 100)
-        assert.notInclude(heard.join(), "confirmed")
-        second!.lead(node.url)
-        yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
-      })))
+    following(
+      2,
+      ({ address, endpoints: [first, second], heard, node }) =>
+        Effect.gen(function*() {
+          const to = yield* address(1)
+          const other = yield* anvil("base", mainnet, node.url)
+          second!.lead(other.url)
+          // The first one, which stood still while a node was started, is followed all the same.
+          yield* other.mine(1)
+          yield* node.token("mint", [to, 7n])
+          yield* node.mine(4)
+          yield* other.mine(4)
+          yield* eventually("the payment is seen", () => heard.includes("seen:7"))
+          yield* looks(first!, 100)
+          assert.notInclude(heard.join(), "confirmed")
+          second!.lead(node.url)
+          yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
+        }),
+      threeBlocks,
+      neverFrozen
+    ))
 
   it.live("a payment on a branch that the other endpoint has no block of yet is not confirmed", () =>
     following(
@@ -260,7 +269,7 @@ describe.concurrent("endpoints of a network", () => {
           yield* eventually("the payment is confirmed", () => heard.includes("confirmed:9"))
         }),
       { blocks: 1, finalized: false },
-      60
+      neverFrozen
     ))
 
   it.live("a moment without the other endpoint confirms no payment on a branch that only the followed one has", () =>
@@ -282,7 +291,8 @@ describe.concurrent("endpoints of a network", () => {
           assert.notInclude(heard.join(), "confirmed")
         }),
       threeBlocks,
-      60
+      neverFrozen,
+      { absenceMillis: neverFrozen * 1_000 }
     ))
 
   it.live("of three endpoints the two that agree are followed", () =>
@@ -410,7 +420,7 @@ describe.concurrent("endpoints of a network", () => {
           yield* eventually("the payment is confirmed", () => heard.includes("confirmed:7"))
         }),
       threeBlocks,
-      60
+      neverFrozen
     ))
 
   it.live("a log that an endpoint shows twice is one payment", () =>

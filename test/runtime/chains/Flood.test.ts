@@ -108,8 +108,7 @@ describe("a flood of transfers", () => {
         const { rows } = yield* dealtWith(1)
         assert.strictEqual(rows, 1 + maximumPerContract)
         assert.strictEqual(heard[0], "seen 7 of 1")
-      })),
-    30_000
+      }))
   )
 
   it.live(
@@ -130,8 +129,7 @@ describe("a flood of transfers", () => {
         for (const number of [1, 2]) {
           assert.lengthOf(heard.filter((each) => each === `seen 1 of ${number}`), maximumPerTarget)
         }
-      })),
-    30_000
+      }))
   )
 
   it.live(
@@ -152,8 +150,7 @@ describe("a flood of transfers", () => {
         // What was being handled when they came, and a turn of the flooded invoice beside each of them.
         assert.isBelow(yield* at("seen 7 of 2"), 100)
         assert.isBelow(yield* at("seen 8 of 3"), 100)
-      })),
-    30_000
+      }))
   )
 
   it.live(
@@ -175,8 +172,7 @@ describe("a flood of transfers", () => {
           Effect.sync(() => heard.includes("seen 7 of 1") ? heard.indexOf("seen 7 of 1") : undefined)
         )
         assert.isBelow(place - before, 100)
-      })),
-    30_000
+      }))
   )
 
   it.live(
@@ -203,8 +199,7 @@ describe("a flood of transfers", () => {
         yield* dealtWith(repairBatch)
         assert.strictEqual((yield* rowCount).rows, repairBatch + maximumPerContract)
         assert.strictEqual(paid(), repairBatch)
-      })),
-    30_000
+      }))
   )
 
   it.live("leaves out what an operator can still report", () =>
@@ -231,7 +226,7 @@ describe("a flood of transfers", () => {
         heard.filter((each) => each === "confirmed 9 of 1").length > maximumPerContract ? true : undefined
       ))
       assert.strictEqual((yield* rowCount).rows, maximumPerContract + 1)
-    })), 30_000)
+    })))
 })
 
 describe("what is recorded of unlisted tokens", () => {

@@ -9,9 +9,12 @@ import { ringSize } from "../../../runtime/chains/Points.ts"
 import {
   allowsAddresses,
   catchUpLimitMillis,
+  firstAnswerMillis,
+  takeOverMillis
+} from "../../../runtime/chains/CatchUp.ts"
+import {
   coverageOf,
   cursorOf,
-  firstAnswerMillis,
   type FollowerAction,
   type FollowerEvent,
   type FollowerState,
@@ -19,11 +22,10 @@ import {
   idleCursorMillis,
   initialState,
   isPruned,
-  placeOf,
+  positionOf,
   silenceMillis,
   statusOf,
-  step,
-  takeOverMillis
+  step
 } from "../../../runtime/chains/FollowerState.ts"
 import { pruningConfirmMillis } from "../../../runtime/chains/Repairs.ts"
 import type { Cursor, RingPoint } from "../../../runtime/chains/ChainsRepo.ts"
@@ -33,7 +35,7 @@ const nowMillis = 1_000_000_000
 const fresh = initialState({
   network: "base",
   environment: "mainnet",
-  isCaughtUp: true,
+  cursor: null,
   nowMillis,
   monotonicMillis: 0
 })
@@ -82,7 +84,7 @@ const actionsOf = (state: FollowerState, event: FollowerEvent) => step(state, ev
 const block = (height: number, changes = 0, branch = 0): FollowerEvent => ({
   _tag: "BlockRead",
   point: point(height, branch),
-  isBehind: false,
+  isCatchingUp: false,
   seenUntil: null,
   changes,
   nowMillis
@@ -121,7 +123,7 @@ describe("the newest blocks of a follower", () => {
         state = after(state, {
           _tag: "BlockRead",
           point: state.ring[0]!,
-          isBehind: true,
+          isCatchingUp: true,
           seenUntil: null,
           changes: 0,
           nowMillis
@@ -246,11 +248,11 @@ describe("the search for what an endpoint left out", () => {
 
   it("counts as stuck only from when there was something to search", () => {
     const idle = afterAll(started({ searchedHeight: 10n - searchLag }), {
-      _tag: "SearchInspected",
+      _tag: "SearchComparedToHead",
       monotonicMillis: 50
     })
     assert.strictEqual(idle.searchMovedAtMillis, 50)
-    const behind = afterAll(idle, block(11), block(12), { _tag: "SearchInspected", monotonicMillis: 90 })
+    const behind = afterAll(idle, block(11), block(12), { _tag: "SearchComparedToHead", monotonicMillis: 90 })
     assert.strictEqual(behind.searchMovedAtMillis, 50)
     const moved = after(behind, { _tag: "SearchMoved", searchedHeight: 11n, monotonicMillis: 95 })
     assert.strictEqual(moved.searchMovedAtMillis, 95)
@@ -282,7 +284,7 @@ describe("addresses are given out", () => {
   const waiting = initialState({
     network: "base",
     environment: "mainnet",
-    isCaughtUp: false,
+    cursor: { caughtUpToken: 7n },
     nowMillis,
     monotonicMillis: 0
   })
@@ -302,10 +304,26 @@ describe("addresses are given out", () => {
   it("where another instance follows only once its lease was seen to be renewed, as a restored backup's is not", () => {
     const peeked = (token: bigint | null) =>
       after(waiting, { _tag: "CursorPeeked", cursor: cursor({ caughtUpToken: token }), monotonicMillis: 0 })
-    const lease = (leaseEnd: string | null): FollowerEvent => ({ _tag: "LeaseInspected", leaseEnd })
+    const lease = (leaseEnd: string | null): FollowerEvent => ({ _tag: "LeaseRead", leaseEnd })
     assert.isFalse(afterAll(peeked(7n), lease("12:00"), lease("12:00"), lease("12:00")).isCaughtUp)
     assert.isFalse(afterAll(peeked(7n), lease("12:00"), lease(null), lease("12:02")).isCaughtUp)
     assert.isTrue(afterAll(peeked(7n), lease("12:00"), lease("12:02")).isCaughtUp)
+  })
+
+  it("where another instance has begun to follow since the start and read the chain up to its end, at once", () => {
+    const peeked = (from: FollowerState, caughtUpToken: bigint | null) =>
+      after(from, { _tag: "CursorPeeked", cursor: cursor({ caughtUpToken }), monotonicMillis: 0 }).isCaughtUp
+    assert.isTrue(peeked(waiting, 8n))
+    assert.isFalse(peeked(waiting, null), "it is still reading")
+    assert.isFalse(peeked(waiting, 6n), "an older backup was put in place meanwhile")
+    const afterReading = initialState({
+      network: "base",
+      environment: "mainnet",
+      cursor: { caughtUpToken: null },
+      nowMillis,
+      monotonicMillis: 0
+    })
+    assert.isTrue(peeked(afterReading, 7n), "it was reading at the start")
   })
 
   it("also where waiting is no help: no answer for 2 s, nobody follows for 10 s, still behind after an hour", () => {
@@ -379,7 +397,7 @@ describe("an instance that does not follow a chain", () => {
     assert.strictEqual(headOf(after(state, peek)), 10n)
     assert.isFalse(
       after({ ...state, isCaughtUp: false, leaseEnd: "12:00" }, {
-        _tag: "LeaseInspected",
+        _tag: "LeaseRead",
         leaseEnd: "12:02"
       }).isCaughtUp
     )
@@ -389,17 +407,17 @@ describe("an instance that does not follow a chain", () => {
 
 describe("depths are looked at", () => {
   it("after the last block, at every tick and after every change, but not between blocks that come at once", () => {
-    const quiet = after(started(), { _tag: "WaitingCounted", hasWaiting: false })
-    assert.isFalse(quiet.mayWait)
+    const quiet = after(started(), { _tag: "UnconfirmedCounted", hasUnconfirmed: false })
+    assert.isFalse(quiet.mayHaveUnconfirmed)
     assert.include(actionsOf(quiet, block(11)), "CheckDepths")
-    assert.notInclude(actionsOf(quiet, { ...block(11), isBehind: true } as FollowerEvent), "CheckDepths")
+    assert.notInclude(actionsOf(quiet, { ...block(11), isCatchingUp: true } as FollowerEvent), "CheckDepths")
     for (const event of [block(11, 1), { _tag: "CheckRequested" }, { _tag: "EntriesChanged" }] as const) {
-      assert.isTrue(after(quiet, event).mayWait)
+      assert.isTrue(after(quiet, event).mayHaveUnconfirmed)
     }
   })
 
   it("for nothing before the first block", () => {
-    assert.strictEqual(placeOf(fresh), null)
+    assert.strictEqual(positionOf(fresh), null)
   })
 })
 

@@ -9,7 +9,6 @@ import { freshDatabase } from "../../support/Database.ts"
 import { testedChains } from "../../support/TestedChains.ts"
 
 const seed = 1
-const limitMillis = 60_000
 
 describe.concurrent("the journal", () => {
   for (const [name, chain] of Object.entries(testedChains)) {
@@ -18,6 +17,6 @@ describe.concurrent("the journal", () => {
         const database = yield* freshDatabase
         yield* Effect.flatMap(chain, (rig) => runHistory(rig, database, seed))
         // What goes wrong on purpose is in the logs of each second of a history.
-      }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")), limitMillis)
+      }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")))
   }
 })

@@ -22,6 +22,7 @@ import { catalogOf, usdc as testUsdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
 import { connect, freshDatabase, type TestDatabase } from "../../support/Database.ts"
 import { type NodeFault, type NodeProxy, nodeProxy, prunedBelow } from "../../support/NodeProxy.ts"
+import { withQuickPauses } from "../../support/QuickPauses.ts"
 import { markHandledAt } from "./ChainsInstance.ts"
 
 const mainnet = "mainnet" as const
@@ -70,7 +71,8 @@ const inProcess = <A>(
         Layer.provideMerge(connect(database))
       )),
       { local: true }
-    )
+    ),
+    Effect.updateService(Clock.Clock, withQuickPauses)
   )
 
 /** The system's clock after the time of `skip` has passed too. */

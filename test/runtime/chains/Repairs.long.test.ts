@@ -37,7 +37,6 @@ import { catalogOf } from "../../fixtures/tokens.ts"
 import { connect, freshDatabase } from "../../support/Database.ts"
 
 const devnet = "devnet" as const
-const limitMillis = 30_000
 
 const eventually = <A>(look: Effect.Effect<A | undefined, unknown, SqlClient.SqlClient>) =>
   look.pipe(
@@ -157,8 +156,7 @@ describe("a rescan", () => {
         assert.strictEqual((yield* rig.chains.rescan("base", devnet, from, to)).status, "waiting")
         assert.deepStrictEqual(shown(yield* rig.ended), { credited: 0, reason: null, status: "done" })
         yield* until("0xa confirmed", "0xmissed confirmed")
-      })),
-    limitMillis
+      }))
   )
 
   it.live(
@@ -180,8 +178,7 @@ describe("a rescan", () => {
         assert.strictEqual(yield* refused(head - 6n, head), "INVALID_TRANSITION null")
         const healthy = yield* Effect.flip(rig.chains.reanchor("base", devnet, null))
         assert.strictEqual(healthy.code, "INVALID_TRANSITION")
-      })),
-    limitMillis
+      }))
   )
 })
 
@@ -213,8 +210,7 @@ describe("a reanchor", () => {
         assert.strictEqual((yield* rig.ended).status, "done")
         yield* rig.becomes("ok")
         yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
-      })),
-    limitMillis
+      }))
   )
 
   it.live("reads the gap to a later block that the operator chooses", () =>
@@ -230,7 +226,7 @@ describe("a reanchor", () => {
       assert.strictEqual(done.to, height)
       yield* rig.becomes("ok")
       yield* until("0xgone reverted", "0xkept confirmed", "0xnew confirmed")
-    })), limitMillis)
+    })))
 })
 
 describe("repairs", () => {

@@ -136,7 +136,7 @@ describe("a reported transfer", () => {
           yield* untilHandled("confirmed")
         })
       )
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 
   it.live("is confirmed although the first tries to read its block failed", () =>
     Effect.gen(function*() {
@@ -157,7 +157,7 @@ describe("a reported transfer", () => {
           assert.isBelow(failures, 0)
         })
       )
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 
   it.live(
     "is ended when it is not on the chain, and is looked for again when it is reported again",
@@ -179,8 +179,7 @@ describe("a reported transfer", () => {
             assert.strictEqual((yield* journal).length, 1)
           })
         )
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("is refused above the blocks the chain can have", () =>
@@ -195,7 +194,7 @@ describe("a reported transfer", () => {
           assert.deepStrictEqual(yield* journal, [])
         })
       )
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 })
 
 describe("a native payment that blocks did not show", () => {
@@ -236,7 +235,7 @@ describe("a native payment that blocks did not show", () => {
             assert.strictEqual(yield* credited, 5n)
           })
         )
-      }).pipe(Effect.scoped), 30_000)
+      }).pipe(Effect.scoped))
   }
 })
 

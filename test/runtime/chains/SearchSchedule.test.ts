@@ -5,13 +5,12 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { DriverError } from "../../../runtime/Chains.ts"
+import { DriverError, DriverErrorKind, isOutage } from "../../../runtime/Chains.ts"
 import {
   blocksPerSearch,
   failedAgain,
   type FollowerPosition,
   isGivenUp,
-  isOutage,
   nextRepeatedSearch,
   nextSearch,
   noFailure,
@@ -80,10 +79,11 @@ describe("the search of new blocks", () => {
     assert.isTrue(isGivenUp(last))
   })
 
-  it("tells an outage from a refusal", () => {
-    const failed = (kind: "unanswered" | "timeout" | undefined) =>
+  it("tells an outage, also one of 5xx or of too many calls, from a refusal", () => {
+    const kinds = [...DriverErrorKind.literals, undefined].filter((kind) =>
       isOutage(new DriverError({ network: "base", reason: "none", ...(kind === undefined ? {} : { kind }) }))
-    assert.deepStrictEqual([failed("unanswered"), failed("timeout"), failed(undefined)], [true, true, false])
+    )
+    assert.deepStrictEqual(kinds, ["unanswered", "timeout", "unavailable", "rate_limited"])
   })
 })
 

@@ -107,7 +107,6 @@ describe("a transfer", () => {
               assert.strictEqual(lag.invoice_id, invoiceId(100), `offset ${offset}`)
             })
           )
-        }).pipe(Effect.scoped), { discard: true }),
-    60_000
+        }).pipe(Effect.scoped), { discard: true })
   )
 })

@@ -115,5 +115,5 @@ describe("tokens of a chain with contracts", () => {
           Layer.provideMerge(database)
         )
       )
-    ), 20_000)
+    ))
 })

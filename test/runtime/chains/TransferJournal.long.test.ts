@@ -260,7 +260,10 @@ describe("chain journal", () => {
         Effect.gen(function*() {
           const chain = yield* simulated
           let refusals = 2
-          const heard = yield* recordingHandler(oneBlock, (entry) => entry.amount === 1n && refusals-- > 0)
+          // Until the other one's payment is confirmed, whenever that one is made.
+          const isRefused = ({ amount }: JournalEntry): boolean =>
+            amount === 1n && (refusals-- > 0 || !heard.includes("confirmed:2"))
+          const heard: ReadonlyArray<string> = yield* recordingHandler(oneBlock, isRefused)
           for (const [number, amount] of [[1, 1n], [2, 2n]] as const) {
             const { matchKey } = yield* allocate(number)
             yield* chain.transfer({ network: "base", to: matchKey, tokenAddress: null, amount: baseUnits(amount) })

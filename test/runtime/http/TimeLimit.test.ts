@@ -5,7 +5,7 @@
  */
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
-import { Deferred, Effect, Layer } from "effect"
+import { Deferred, Effect, Layer, Logger } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createServer, request } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -13,6 +13,7 @@ import { bodyText } from "../../../runtime/http/Body.ts"
 import { globalMiddleware } from "../../../runtime/http/GlobalMiddleware.ts"
 import * as NodeServer from "../../../runtime/http/NodeServer.ts"
 import { fromApis } from "../../../runtime/http/Routes.ts"
+import { formatJson } from "../../../runtime/telemetry/Logs.ts"
 import { noTraces } from "../../../runtime/telemetry/Traces.ts"
 import * as TimeLimit from "../../../runtime/http/TimeLimit.ts"
 
@@ -178,6 +179,19 @@ describe("a request under the limit of time", () => {
       assert.strictEqual(status, 503)
       assert.strictEqual(JSON.parse(body).error.code, "SERVICE_UNAVAILABLE")
       yield* Deferred.succeed(release, undefined)
+    }).pipe(Effect.scoped))
+
+  it.live("that hangs is told of in the log, with its route and how long it took", () =>
+    Effect.gen(function*() {
+      const lines: Array<Record<string, unknown>> = []
+      const logger = Logger.make<unknown, void>((options) => void lines.push(JSON.parse(formatJson.log(options))))
+      yield* Effect.gen(function*() {
+        const port = yield* serve(Effect.never)
+        assert.strictEqual((yield* get(port, "/route")).status, 503)
+      }).pipe(Effect.provide(Logger.layer([logger])))
+      const line = lines.find(({ msg }) => String(msg).includes("not answered in time"))
+      assert.deepInclude(line, { level: "warn", method: "GET", route: "/route", code: "SERVICE_UNAVAILABLE" })
+      assert.isAtLeast(Number(line?.["ms"]), 20)
     }).pipe(Effect.scoped))
 
   it.live("is given the time of its sender, who may be slow", () =>

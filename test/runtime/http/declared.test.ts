@@ -104,8 +104,8 @@ describe("a route", () => {
   it("is limited: by its credential, its session, or its caller's address", () => {
     const limited = [MerchantAuth, PayorSession, Anonymous]
     const free = endpoints.filter(({ endpoint }) => !limited.some((middleware) => hasMiddleware(endpoint, middleware)))
-    // Pages count in their handlers, so that a refusal is a page: attack 29 of group C, claimPage.test.ts,
-    // links/journey.test.ts and dashboard.test.ts see it.
+    // Pages count in their handlers, so that a refusal is a page: attack 29 of group C, claimPage.long.test.ts,
+    // links/journey.long.test.ts and dashboard.long.test.ts see it.
     const countedByHandlers = new Set(["checkout", "claims", "link-pages", "sign-in-pages", "dashboard-pages"])
     const freeGroups = new Set(free.map(({ group }) => group.identifier))
     assert.deepStrictEqual([...freeGroups].filter((name) => !countedByHandlers.has(name)), [])

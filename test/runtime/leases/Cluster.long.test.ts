@@ -51,13 +51,15 @@ describe("a cluster", () => {
         }
       }
       yield* until("the worker has its work", Effect.sync(() => held.length), (count) => count > 0)
-      const [, workerWork] = yield* until(
-        "health says what nobody does",
+      // Both by one look: a busy machine renews late now and then.
+      yield* until(
+        "health says what nobody does, and of what the worker does that it is done",
         api.statuses,
-        ([followerWork]) => followerWork !== undefined && followerWork.ageMillis > 3 * ttlMillis
+        ([followerWork, workerWork]) =>
+          followerWork !== undefined && followerWork.ageMillis > 3 * ttlMillis &&
+          workerWork !== undefined && workerWork.ageMillis < 2 * ttlMillis
       )
       assert.deepStrictEqual([...new Set(held)], ["worker worker"])
-      assert.isBelow(workerWork!.ageMillis, 2 * ttlMillis)
     }))
 
   it.live("of which one instance is stuck with some work leaves it to another instance", () =>

@@ -14,11 +14,34 @@ const ttlMillis = 60_000
 const options = { role: "worker", ttlMillis, passMillis: 100 * ttlMillis } as const
 const third = TestClock.adjust(ttlMillis / 3)
 
-const instance = (database: TestDatabase) =>
-  Effect.map(Layer.build(Layer.fresh(layer.pipe(Layer.provideMerge(connect(database))))), (services) => ({
-    leases: Context.get(services, Leases),
-    sql: Context.get(services, SqlClient.SqlClient)
-  }))
+/** Lets everything that is ready have its turn, sockets included. */
+const turn = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+
+const instance = Effect.fnUntraced(function*(database: TestDatabase) {
+  const sql = Context.get(yield* Layer.build(Layer.fresh(connect(database))), SqlClient.SqlClient)
+  let unanswered = 0
+  const counting = new Proxy(sql, {
+    apply: (target, self, words) => {
+      const statement = Reflect.apply(target, self, words) as Effect.Effect<unknown>
+      return Effect.suspend(() => {
+        unanswered++
+        return Effect.ensuring(statement, Effect.sync(() => unanswered--))
+      })
+    }
+  })
+  const services = yield* Layer.build(Layer.fresh(Layer.provide(layer, Layer.succeed(SqlClient.SqlClient, counting))))
+  return { leases: Context.get(services, Leases), sql, isAnswered: () => unanswered === 0 }
+})
+
+/** A leap, and what it made due is answered by the database: a holder that lives renews in time. */
+const leap = Effect.fnUntraced(
+  function*(...instances: ReadonlyArray<{ readonly isAnswered: () => boolean }>) {
+    yield* third
+    do yield* turn
+    while (!instances.every(({ isAnswered }) => isAnswered()))
+    yield* turn
+  }
+)
 
 /** Work that says when it has begun, and lasts until it is interrupted. */
 const holding = (leases: Leases["Service"], begun: (fence: Fence) => void) =>
@@ -54,8 +77,7 @@ describe("a lease", () => {
       const all = yield* Effect.forkChild(
         Effect.forEach([...nodes, ...nodes], takeTurn, { concurrency: "unbounded" })
       )
-      // A leap, then time for the database to answer what the leap made due: a holder that lives renews in time.
-      while (all.pollUnsafe() === undefined) yield* Effect.andThen(third, nodes[1]!.sql`select pg_sleep(0.01)`)
+      while (all.pollUnsafe() === undefined) yield* leap(...nodes)
       yield* Fiber.join(all)
       assert.deepStrictEqual(tokens, [1n, 2n, 3n, 4n, 5n, 6n])
     }))
@@ -111,16 +133,26 @@ describe("a lease", () => {
       }
     }))
 
-  it.effect("of an instance that died passes on within its term, though the database's clock was set back an hour", () =>
+  it.live("of an instance that died passes on at its end", () =>
     Effect.gen(function*() {
       const { leases, sql } = yield* instance(yield* freshDatabase)
+      yield* sql`insert into leases (name, holder, token, until)
+        values ('work', 'dead', 7, clock_timestamp() + interval '1 second')`
+      const taken = yield* Deferred.make<void>()
+      yield* holding(leases, () => Deferred.doneUnsafe(taken, Exit.void))
+      // A lease that is renewed would be looked at after 20 s.
+      yield* Effect.timeout(Deferred.await(taken), 10_000)
+    }))
+
+  it.effect("of an instance that died passes on within its term, though the database's clock was set back an hour", () =>
+    Effect.gen(function*() {
+      const one = yield* instance(yield* freshDatabase)
+      const { leases, sql } = one
       yield* sql`insert into leases (name, holder, token, until) values ('work', 'dead', 7, now() + interval '1 hour')`
       const fences: Array<Fence> = []
       yield* holding(leases, (fence) => fences.push(fence))
       // Four looks: the first sees the row, the fourth sees it as it was, a whole term later.
-      for (let looks = 0; looks < 6 && fences.length === 0; looks++) {
-        yield* Effect.andThen(third, sql`select pg_sleep(0.05)`)
-      }
+      for (let looks = 0; looks < 6 && fences.length === 0; looks++) yield* leap(one)
       assert.deepStrictEqual(fences, [{ name: "work", token: 8n }])
       const [row] = yield* sql<
         { ordinary: boolean }
@@ -191,16 +223,16 @@ describe("a lease", () => {
         Effect.andThen(Effect.sync(() => terms.push(`${who} ${fence.token}`)), Effect.never)
       yield* Effect.forkChild(one!.leases.hold("work", { ...options, passMillis }, stuck("one")))
       while (terms.length < 1) yield* one!.sql`select pg_sleep(0.005)`
-      while (terms.length < 2) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      while (terms.length < 2) yield* leap(one!)
       assert.deepStrictEqual(terms, ["one 1", "one 2"])
       const working = Effect.fnUntraced(function*(fence: Fence, progress: Effect.Effect<void>) {
         terms.push(`other ${fence.token}`)
         return yield* Effect.forever(Effect.andThen(progress, Effect.sleep(passMillis / 2)))
       })
       yield* Effect.forkChild(other!.leases.hold("work", { ...options, passMillis }, working))
-      while (terms.length < 3) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      while (terms.length < 3) yield* leap(one!, other!)
       // It has progress, so it keeps the lease, and the row says when it was last seen.
-      for (let looks = 0; looks < 12; looks++) yield* Effect.andThen(third, one!.sql`select pg_sleep(0.01)`)
+      for (let looks = 0; looks < 12; looks++) yield* leap(one!, other!)
       assert.deepStrictEqual(terms, ["one 1", "one 2", "other 3"])
       const [row] = yield* one!.sql<{ known: boolean }>`select progressed_at is not null as known from leases`
       assert.isTrue(row!.known)

@@ -61,7 +61,9 @@ describe("the health of leases", () => {
 describe("a term", () => {
   it.live("whose process was frozen is not ended as stalled", () =>
     Effect.gen(function*() {
-      const record = newRecord("chain:base", { ...options, passMillis: 300 }, yield* monotonicMillis)
+      // Several times what the work needs, for a machine that is late by itself.
+      const passMillis = 1_000
+      const record = newRecord("chain:base", { ...options, passMillis }, yield* monotonicMillis)
       const term = yield* Effect.forkChild(
         runTerm(
           record,
@@ -73,7 +75,7 @@ describe("a term", () => {
       )
       yield* Effect.sleep(100)
       // As after SIGCONT: all timers are late, and the work has one more to wait for when that of the stall is up.
-      const end = performance.now() + 1_500
+      const end = performance.now() + passMillis + 1_200
       while (performance.now() < end);
       yield* Effect.sleep(150)
       assert.isUndefined(term.pollUnsafe())

@@ -82,12 +82,11 @@ describe("a cluster", () => {
         yield* until("it works", doneBy("work"), (by) => by === "behind")
         yield* proxy.set("held")
         yield* start("other", ["work"])
-        yield* until("the other works", doneBy("work"), (by) => by === "other", 15_000)
+        yield* until("the other works", doneBy("work"), (by) => by === "other")
         yield* proxy.set("through")
         yield* Effect.sleep(ttlMillis)
         assert.deepStrictEqual(late(), [])
-      }),
-    30_000
+      })
   )
 
   it.live(
@@ -101,7 +100,7 @@ describe("a cluster", () => {
         for (let round = 0; round < 3; round++) {
           yield* sql`select pg_terminate_backend(pid) from pg_stat_activity
           where datname = current_database() and application_name like 'tillwire-%'`
-          yield* until("it works again", doneBy("work"), (by) => by !== undefined, 15_000)
+          yield* until("it works again", doneBy("work"), (by) => by !== undefined)
         }
         const locks = sql<{ shards: number }>`select count(*)::int as shards from pg_locks
         where locktype = 'advisory' and granted and classid::bigint = ${lockNamespace}::bigint
@@ -109,12 +108,10 @@ describe("a cluster", () => {
         yield* until(
           "all shards",
           Effect.orDie(locks),
-          ([found]) => found!.shards === 60 * instanceRoles.length,
-          15_000
+          ([found]) => found!.shards === 60 * instanceRoles.length
         )
         assert.deepStrictEqual(late(), [])
-      }),
-    30_000
+      })
   )
 
   it.live(
@@ -129,10 +126,9 @@ describe("a cluster", () => {
         yield* Effect.sleep(ttlMillis)
         yield* older.stop
         for (const name of ["first", "second", "third"]) {
-          yield* until(`the newer does ${name}`, doneBy(name), (by) => by === "newer", 15_000)
+          yield* until(`the newer does ${name}`, doneBy(name), (by) => by === "newer")
         }
         assert.deepStrictEqual(late(), [])
-      }),
-    30_000
+      })
   )
 })

@@ -62,14 +62,13 @@ describe("limits while the database fails now and then", () => {
         const { accepted, most } = yield* faulty(1, 7)
         assert.isAtMost(most, limit)
         assert.isAtLeast(accepted, 2 * limit)
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("two instances accept no more than twice the limit", () =>
     Effect.gen(function*() {
       assert.isAtMost((yield* faulty(2, 11)).most, 2 * limit)
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 
   it("what the database knew, what is being asked and what it was not told of all count", () => {
     const windows = new LocalWindows(100)

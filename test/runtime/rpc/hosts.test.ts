@@ -94,7 +94,7 @@ class Deployment extends Context.Service<Deployment, Service>()("test/Deployment
   )
 }
 
-layer(Deployment.layer, { excludeTestServices: true, timeout: "90 seconds" })("a running service", (it) => {
+layer(Deployment.layer, { excludeTestServices: true })("a running service", (it) => {
   it.effect("answers a foreign host name on its internal port with 421, whatever is called, and says which setting is meant", () =>
     Effect.gen(function*() {
       const service = yield* Deployment

@@ -18,9 +18,8 @@ import { instance, invoice, invoiceId, makeKeys } from "./Instance.ts"
 
 const promise = (
   name: string,
-  body: (database: TestDatabase) => Effect.Effect<unknown, unknown, Scope.Scope>,
-  timeoutMillis = 30_000
-) => it.live(name, () => Effect.scoped(Effect.flatMap(freshDatabase, body)), timeoutMillis)
+  body: (database: TestDatabase) => Effect.Effect<unknown, unknown, Scope.Scope>
+) => it.live(name, () => Effect.scoped(Effect.flatMap(freshDatabase, body)))
 
 const range = (n: number) => Array.from({ length: n }, (_, at) => at)
 
@@ -126,8 +125,7 @@ describe("merchants' streams", () => {
           "403 PERMISSION_DENIED"
         )
         assert.strictEqual(yield* refusalOf(one.dial("merchant", "", "merchant owner write")), "403 PERMISSION_DENIED")
-      }),
-    60_000
+      })
   )
 
   promise(

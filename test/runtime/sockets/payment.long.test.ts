@@ -381,6 +381,8 @@ describe("a stream is ended", () => {
       yield* client.next
       yield* TestClock.adjust("50 seconds")
       yield* emit(invoice(2, { status: "unpaid" }))
+      // The stream knows of it, before more time passes.
+      while (client.frames.at(-1).type !== "invoice.updated") yield* client.next
       yield* TestClock.adjust("30 seconds")
       yield* emit(invoice(3, { status: "expired" }), "invoice.expired")
       while (client.frames.at(-1).type !== "invoice.expired") yield* client.next

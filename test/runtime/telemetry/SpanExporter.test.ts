@@ -173,6 +173,8 @@ describe("a collector that lies", () => {
         })
       const rig = yield* makeRig(() => Effect.sync(() => new Response(endless(), { status: 200 })))
       rig.pushMany(maximumBatch)
+      while (sent <= 65_536) yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      // Time to read on, were it to.
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 50)))
       yield* TestClock.adjust(pauseMillis(1))
       assert.isAtMost(sent, 1_000_000)

@@ -18,7 +18,19 @@ import { secretOf } from "../../../runtime/webhooks/Signature.ts"
 import { eventText } from "../../../schemas/Event.ts"
 import { newestVersion } from "../../../schemas/Version.ts"
 import { answers, answersInTurn, makeReceiver, neverAnswers, type ReceivedRequest } from "../../support/Receiver.ts"
-import { allAre, deliverer, deliveries, emit, endpoint, promise, secret, start, until, wake } from "./Delivery.ts"
+import {
+  allAre,
+  deliverer,
+  deliveries,
+  emit,
+  endpoint,
+  patientTransport,
+  promise,
+  secret,
+  start,
+  until,
+  wake
+} from "./Delivery.ts"
 import { settingsOf } from "../../support/WebhookSettings.ts"
 
 /** As the oldest readers of the contract verify: the timestamp header, a dot, the raw body, the secret as written. */
@@ -283,19 +295,27 @@ describe("a delivery", () => {
     "spends no attempt on a fault of our own",
     Effect.gen(function*() {
       const receiver = yield* makeReceiver()
+      let failedAtMillis: number | undefined
       const broken = Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) =>
         webhooks.register({
           name: "broken",
           schemes: ["http:"],
           check: () => Effect.void,
-          send: () => Effect.fail(new TransportFailed({ reason: "no resolver", isOurFault: true, timedOut: false }))
+          send: () =>
+            Effect.suspend(() => {
+              failedAtMillis ??= Date.now()
+              return Effect.fail(new TransportFailed({ reason: "no resolver", isOurFault: true, timedOut: false }))
+            })
         })))
       yield* start(deliverer(settingsOf([receiver.host]), broken))
       yield* endpoint(receiver.url("/"))
       yield* emit(1)
       const [row] = yield* until(([found]) => found?.last_error === "no resolver" && found.status === "pending")
       assert.deepInclude(row, { attempt: 0 })
-      assert.isAtLeast(row!.due!, 3_900)
+      const [due] = yield* (yield* SqlClient.SqlClient)<{ millis: number }>`
+        SELECT extract(epoch FROM due_at)::float8 * 1000 AS millis FROM webhook_deliveries`
+      // Five seconds later, a fifth more or less: not by when somebody looks, which may be late.
+      assert.isAtLeast(due!.millis - failedAtMillis!, 4_000)
     })
   )
 })
@@ -451,7 +471,7 @@ describe("the queue", () => {
         yield* endpoint(receiver.url(`/dead/${n}`), { filters: ["*"] })
       }
       yield* Effect.forEach(Array.from({ length: 10 }, (_, n) => n), (n) => emit(n), { concurrency: 8 })
-      yield* start(deliverer(settingsOf([receiver.host])))
+      yield* start(deliverer(settingsOf([receiver.host]), patientTransport))
       yield* endpoint(receiver.url("/alive"), { merchantId: 2 })
       yield* Effect.forEach(Array.from({ length: 10 }, (_, n) => n), (n) => emit(n, 2), { concurrency: 1 })
       yield* receiver.seen("/alive", 10)

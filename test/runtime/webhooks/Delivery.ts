@@ -34,6 +34,16 @@ export const log = (database: TestDatabase) =>
     Layer.provideMerge(secrets)
   )
 
+/** The transport of the service, with more patience than any test has. */
+export const patientTransport = https.layer({}).pipe(Layer.provide(Layer.effect(
+  Webhooks,
+  Effect.map(Webhooks, (webhooks) => ({
+    ...webhooks,
+    register: (transport) =>
+      webhooks.register({ ...transport, send: (request) => transport.send({ ...request, timeoutMillis: 3_600_000 }) })
+  }))
+)))
+
 /**
  * An instance that delivers. Unless `drainMillis` says how long, its stop hardly waits for attempts under way, which
  * the next instance sends again: what hangs here hangs on purpose.

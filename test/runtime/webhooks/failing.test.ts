@@ -258,8 +258,10 @@ describe("attempts on record", () => {
         } else if (n === 2) response.destroy()
         else setTimeout(() => response.writeHead(201).end("thanks"), 60)
       })
+      const began = performance.now()
       yield* emit(1)
       yield* until(([row]) => row?.status === "succeeded")
+      const tookMillis = performance.now() - began
       const [bad, none, good] = yield* attemptsOf(id)
       assert.deepInclude(bad, { attempt: 1, outcome: "failed", status: 503, error: null })
       assert.match(bad!.response!, /^\ufffd\ufffd\(é+$/)
@@ -269,7 +271,7 @@ describe("attempts on record", () => {
       assert.match(none!.error!, /UND_ERR_SOCKET/)
       assert.deepInclude(good, { attempt: 3, outcome: "succeeded", status: 201, error: null, response: "thanks" })
       assert.isAtLeast(good!.latency_ms, 59)
-      assert.isBelow(good!.latency_ms, 5_000)
+      assert.isBelow(good!.latency_ms, tookMillis)
     })
   )
 

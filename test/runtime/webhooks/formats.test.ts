@@ -9,6 +9,7 @@ import { SqlClient } from "effect/sql"
 import { createHmac } from "node:crypto"
 import { Commit, noCause, type WebhookMessage } from "../../../runtime/Commit.ts"
 import { EventBus } from "../../../runtime/EventBus.ts"
+import { attemptTimeoutMillis } from "../../../runtime/webhooks/Deliverer.ts"
 import { pruneMerchant } from "../../../runtime/commit/Retention.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { advanceRetries } from "../../../runtime/webhooks/DeliveryRepo.ts"
@@ -32,8 +33,8 @@ const shoutFormat: WebhookFormat = {
 
 const registerShout = Layer.effectDiscard(Effect.flatMap(Webhooks, (webhooks) => webhooks.registerFormat(shoutFormat)))
 
-const instance = (settings: Parameters<typeof deliverer>[0]) =>
-  registerShout.pipe(Layer.provideMerge(deliverer(settings)))
+const instance = (settings: Parameters<typeof deliverer>[0], drainMillis?: number) =>
+  registerShout.pipe(Layer.provideMerge(deliverer(settings, undefined, drainMillis)))
 
 const shoutEndpoint = (url: string, more: Partial<EndpointRow> = {}) =>
   Effect.flatMap(Secrets, (secrets) =>
@@ -130,7 +131,9 @@ describe("an endpoint with a format of its own", () => {
       })
       yield* shoutEndpoint(receiver.url("/own"))
       const first = yield* Scope.make()
-      const killed = yield* Layer.buildWithScope(Layer.fresh(instance(settingsOf([receiver.host]))), first)
+      // A stop that gives an attempt up has it sent again beside itself: this one waits for it.
+      const stopped = instance(settingsOf([receiver.host]), attemptTimeoutMillis)
+      const killed = yield* Layer.buildWithScope(Layer.fresh(stopped), first)
       const other = yield* start(instance(settingsOf([receiver.host])))
       for (let n = 1; n <= 8; n++) yield* tell(n, [message(2 * n - 1), message(2 * n)])
       yield* until((rows) => rows.filter(({ status }) => status === "succeeded").length >= 4)

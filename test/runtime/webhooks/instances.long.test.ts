@@ -254,7 +254,8 @@ describe("a lane", () => {
       yield* known("healthy")
       const held: Array<(status: number) => void> = []
       receiver.script("/", (n, _, response) => {
-        if (n <= 4) held.push((status) => response.writeHead(status).end())
+        // The 17th is the event that comes when it has the lane again: it is answered after the late results.
+        if (n <= 4 || n === 17) held.push((status) => response.writeHead(status).end())
         else response.writeHead(200).end()
       })
       yield* Effect.forEach(numbers(12), (n) => emit(n), { concurrency: 12 })
@@ -273,7 +274,8 @@ describe("a lane", () => {
       yield* untilEndpointHealth(id, (lane) => lane.held > 25_000)
       held.shift()!(200)
       yield* receiver.seen("/", 17)
-      for (const answer of held) answer(500)
+      for (const answer of held.splice(0, 3)) answer(500)
+      held.shift()!(200)
       yield* until(allAre("succeeded"))
       yield* wake(1, first)
       yield* emit(100)

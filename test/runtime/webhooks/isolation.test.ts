@@ -5,27 +5,15 @@
  * out before, so that only the order counts.
  */
 import { assert, describe } from "@effect/vitest"
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { plugin as https } from "../../../modules/transports/https.ts"
 import { exchange, findWaiting } from "../../../runtime/webhooks/DeliveryExchange.ts"
 import type { FreeSlots } from "../../../runtime/webhooks/Places.ts"
-import { Webhooks } from "../../../runtime/Webhooks.ts"
 import { makeReceiver } from "../../support/Receiver.ts"
-import { allAre, deliverer, emit, endpoint, promise, start, until } from "./Delivery.ts"
+import { allAre, deliverer, emit, endpoint, patientTransport, promise, start, until } from "./Delivery.ts"
 import { settingsOf } from "../../support/WebhookSettings.ts"
 
 const numbers = (amount: number) => Array.from({ length: amount }, (_, n) => n)
-
-/** The transport of service, with more patience than any test has. */
-const patientTransport = https.layer({}).pipe(Layer.provide(Layer.effect(
-  Webhooks,
-  Effect.map(Webhooks, (webhooks) => ({
-    ...webhooks,
-    register: (transport) =>
-      webhooks.register({ ...transport, send: (request) => transport.send({ ...request, timeoutMillis: 3_600_000 }) })
-  }))
-)))
 
 /** Lanes of a merchant's endpoints as they are once each answered well, and slowly or not. */
 const answeredWell = (merchantId: number, isSlow = false) =>
@@ -33,14 +21,11 @@ const answeredWell = (merchantId: number, isSlow = false) =>
     sql`INSERT INTO webhook_lanes (merchant_id, endpoint_id, health, is_slow)
       SELECT merchant_id, id, 'healthy', ${isSlow} FROM webhook_endpoints WHERE merchant_id = ${merchantId}`)
 
-const untilSlow = (endpointId: string, isSlow: boolean) =>
+const isSlow = (endpointId: string) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) =>
-    Effect.repeat(
-      Effect.tap(
-        sql<{ readonly is_slow: boolean }>`SELECT is_slow FROM webhook_lanes WHERE endpoint_id = ${endpointId}`,
-        Effect.sleep(10)
-      ),
-      { until: ([lane]) => lane!.is_slow === isSlow }
+    Effect.map(
+      sql<{ readonly is_slow: boolean }>`SELECT is_slow FROM webhook_lanes WHERE endpoint_id = ${endpointId}`,
+      ([lane]) => lane!.is_slow
     ))
 
 describe("a quick endpoint", () => {
@@ -83,12 +68,13 @@ describe("a quick endpoint", () => {
 
       // A late answer is remembered where other instances and the next start see it, until one comes in time.
       open.get("/slow/0")!.splice(0, 1)[0]!()
-      yield* untilSlow(slow[0]!.id, true)
+      yield* Effect.repeat(Effect.tap(isSlow(slow[0]!.id), Effect.sleep(10)), { until: (is) => is })
       isReleased = true
       for (const answers of open.values()) answers.forEach((answer) => answer())
       yield* until(allAre("succeeded"))
-      yield* untilSlow(slow[0]!.id, false)
       assert.lengthOf(receiver.arrivals(), 16 * 25 + 80 + 50)
+      // The last of so many answers may be late themselves on a busy machine.
+      while (yield* isSlow(slow[0]!.id)) yield* Effect.andThen(emit(25), until(allAre("succeeded")))
     })
   )
 })

@@ -255,6 +255,21 @@ const judgeExcess = (
       : [`of ${id} ${most} is too much, and only ${waiting} waits for a decision`]
   })
 
+/** The totals of a merchant's invoices are those of the invoices themselves, status by status. */
+const judgeTotals = Effect.fnUntraced(function*({ get }: Reader, invoices: ReadonlyArray<any>) {
+  const { totals } = yield* get("/api/v1/invoices/totals")
+  return ["all", "paid", "unpaid", "underpaid", "expired", "canceled"].flatMap((status) => {
+    const own = invoices.filter((invoice) => status === "all" || invoice.status === status)
+    const expected = [
+      own.length,
+      own.reduce((sum, { amount }) => sum + amount, 0),
+      own.reduce((sum, { amount_paid: paid }) => sum + paid, 0)
+    ]
+    const { amount, amount_paid: paid, count } = totals[status]
+    return equal(expected, [count, amount, paid]) ? [] : [`${status}: totals ${[count, amount, paid]}, not ${expected}`]
+  })
+})
+
 const equal = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
 /** Fields of an open exception that follow its payments without an event of their own. */
@@ -353,6 +368,7 @@ const judgeOnce = Effect.fnUntraced(function*(deployment: MoneyDeployment, reade
     ...judgePayable(books.units, refunds, origins),
     ...judgeExcess(invoices, payments, refunds, exceptions),
     ...judgeEvents(events),
+    ...yield* judgeTotals(reader, invoices),
     ...judgeDecisions(shop, exceptions),
     ...yield* judgeClosed(deployment, shop),
     ...yield* judgeReport(reader)

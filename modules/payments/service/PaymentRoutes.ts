@@ -1,10 +1,11 @@
 /** The route of an invoice: its address for a token, and a quote of what remains to be paid. */
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import type { Availability } from "../../../runtime/Availability.ts"
 import type { AllocatedTarget, ChainDriver, Chains, ReceiveTarget } from "../../../runtime/Chains.ts"
+import { MachineClock, machineMillis } from "../../../runtime/Clock.ts"
 import { type Commit, noCause } from "../../../runtime/Commit.ts"
 import type { MerchantClock } from "../../../runtime/MerchantClock.ts"
-import type { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
+import { awaitsContractRead, type TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import { type BaseUnits, parseUnits, type UsdMillis, usdWire } from "../../../schemas/Money.ts"
 import { familyOf } from "../../../schemas/Network.ts"
@@ -12,7 +13,7 @@ import { paymentLinkOf } from "../../../schemas/PaymentLink.ts"
 import type { Quote } from "../../../schemas/Quote.ts"
 import type { Token } from "../../../schemas/Token.ts"
 import { type Aggregate, amountRemaining, type InvoiceState, isPayable, lockedRoute } from "../../invoices/plugin.ts"
-import { isRefused, isVerified, listedToken, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
+import { isActiveToken, isRefused, listedToken, payableToken, type PaymentQuotes } from "../../quotes/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
 import type { PolicyState, TokenPolicies } from "../../tokens/plugin.ts"
 import { paymentWords } from "./PaymentWords.ts"
@@ -62,6 +63,8 @@ export interface RoutesContext {
   readonly quotes: PaymentQuotes["Service"]
   readonly policies: TokenPolicies["Service"]
   readonly settings: MerchantSettings["Service"]
+  /** When this instance started, by the machine's clock. */
+  readonly startedAtMillis: number
 }
 
 /** The tokens an address given out under a policy is not for. */
@@ -98,6 +101,32 @@ const withNewQuote = Effect.fnUntraced(function*(
   return yield* routeAt(context, invoice, token, target, driver, issuedQuote.quote)
 })
 
+/**
+ * Milliseconds after the start of this instance until which a payor waits for the contract of a token to be read, and
+ * the pause between two looks at the catalogue. Contracts are read within seconds of a start.
+ */
+const contractReadWaitMillis = 5_000
+const pollMillis = 50
+
+/** Waits for the contract of a token that is being read after a start; answers {@link isActiveToken}. */
+export const awaitContractRead = Effect.fnUntraced(function*(
+  { catalog, startedAtMillis }: Pick<RoutesContext, "catalog" | "startedAtMillis">,
+  tokenId: number
+) {
+  const monotonicMillis = yield* machineMillis
+  const pause = Effect.provideService(Effect.sleep(pollMillis), Clock.Clock, yield* MachineClock)
+  while (!isActiveToken(catalog, tokenId)) {
+    const token = catalog.get(tokenId)
+    const isRead = token === undefined || !awaitsContractRead(catalog, token)
+    if (isRead || monotonicMillis() - startedAtMillis >= contractReadWaitMillis) return false
+    yield* pause
+  }
+  return true
+})
+
+/** `reason`: for the log. */
+const degraded = (reason: string) => publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15, reason })
+
 /** `Payments.route`. */
 export const routeFor = Effect.fnUntraced(function*(
   context: RoutesContext,
@@ -110,7 +139,9 @@ export const routeFor = Effect.fnUntraced(function*(
   const now = yield* clock.nowSeconds(invoice.merchantId, invoice.environment)
   const token = yield* payableToken(current, network, listedToken(catalog, tokenId), now)
   // A payor must not send what may turn out to be another token.
-  if (!isVerified(catalog, tokenId)) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  if (!(yield* awaitContractRead(context, tokenId))) {
+    return yield* degraded(`the contract of token ${tokenId} was not read, or has other decimals than the list`)
+  }
   const driver = chains.driver(token.network, token.environment)
   if (driver === undefined) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const objection = availability.objectionTo(token)
@@ -125,10 +156,10 @@ export const routeFor = Effect.fnUntraced(function*(
   const receiver = existingTarget ?? (yield* chains.wallet(owner))
   if (receiver === null) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const obstacle = yield* chains.obstacleTo(receiver, token.network, environment, token.address === null)
-  if (obstacle === "NETWORK_DEGRADED") return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  if (obstacle === "NETWORK_DEGRADED") return yield* degraded(`${token.network} does not say what contracts it has`)
   if (obstacle !== null) return yield* publicError("UNSUPPORTED_NETWORK", { param: "network" })
   const status = chains.status(token.environment, merchantId).find((one) => one.network === token.network)
-  if (status?.healthy === false) return yield* publicError("NETWORK_DEGRADED", { retryAfterSeconds: 15 })
+  if (status?.healthy === false) return yield* degraded(`${token.network} is ${status.condition}`)
   const target = existingTarget ??
     (yield* chains.allocate({
       ...owner,
