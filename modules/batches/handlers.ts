@@ -14,6 +14,7 @@ import { batchObject, type BatchState, lineObject, linesOf, summaryObject } from
 import { approvalPageOf, Approvals, approvalsReply, challengeReply } from "../refunds/plugin.ts"
 import { BatchesRpc } from "./rpc.ts"
 import { Batches } from "./service.ts"
+import { findBatch } from "./service/BatchServices.ts"
 import type { BatchContents, BatchRequest } from "./service/Creation.ts"
 import type { GivenPart } from "./service/Exports.ts"
 
@@ -101,8 +102,7 @@ export const rpcHandlers = Rpc.handlers(
         return wire(yield* batches.create(ownerOf(owned), request, withoutReply))
       }),
       "batches.get": Effect.fnUntraced(function*({ batch_id, ...owned }) {
-        const found = yield* batches.find(owned.merchant_id, batch_id)
-        if (found?.environment !== owned.environment) return yield* publicError("BATCH_NOT_FOUND")
+        const found = yield* findBatch(batches, ownerOf(owned), batch_id)
         const read: typeof ReadBatch.Encoded = { ...batchObject(found), lines: found.lines.map(lineObject) }
         return read as typeof ReadBatch.Type
       }),
@@ -212,8 +212,7 @@ export const handlers = Operations.group(
         "retrieve",
         Effect.fnUntraced(function*({ params, query }) {
           const { owner } = yield* ownerOf(query.environment)
-          const batch = yield* batches.find(owner.merchantId, params.id)
-          if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+          const batch = yield* findBatch(batches, owner, params.id)
           return jsonText(wrapped({
             ...batchObject(batch),
             ...(query.expand === "lines" ? { lines: batch.lines.map(lineObject) } : {})
@@ -243,8 +242,7 @@ export const handlers = Operations.group(
         Effect.fnUntraced(function*({ params, query }) {
           const { owner } = yield* ownerOf(query.environment)
           const asked = yield* approvalPageOf(query)
-          const batch = yield* batches.find(owner.merchantId, params.id)
-          if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+          const batch = yield* findBatch(batches, owner, params.id)
           const filter = { merchantId: batch.merchantId, object: "batch", objectId: batch.id } as const
           return yield* approvalsReply(approvals, filter, asked, batch.approvals)
         })

@@ -9,6 +9,7 @@ import { LinkedWallets } from "../../runtime/LinkedWallets.ts"
 import { Members } from "../../runtime/Members.ts"
 import { MerchantClock } from "../../runtime/MerchantClock.ts"
 import { Prices } from "../../runtime/Prices.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Screening } from "../../runtime/Screening.ts"
 import { type SimulatedOutcome, SimulatedWallets } from "../../runtime/SimulatedWallets.ts"
 import { Health } from "../../runtime/Telemetry.ts"
@@ -21,7 +22,13 @@ import { Approvals, type IssuedApproval, Refunds } from "../refunds/plugin.ts"
 import { MerchantSettings } from "../settings/plugin.ts"
 import type { BatchState } from "./machine.ts"
 import { makeRepo, type Repo } from "./repo.ts"
-import { approveBatch, type BatchActor, cancelBatch, hintTransaction, issueBatchApproval } from "./service/Acts.ts"
+import {
+  approveBatch,
+  type BatchActor,
+  cancelBatch,
+  hintTransaction,
+  issueBatchApproval
+} from "./service/BatchDecisions.ts"
 import type { BatchOwner, BatchServices } from "./service/BatchServices.ts"
 import { type Collectable, type CollectableRequest, readCollectable } from "./service/Collectable.ts"
 import { type BatchRequest, createBatch } from "./service/Creation.ts"
@@ -35,8 +42,8 @@ export class Batches extends Context.Service<Batches, {
   /**
    * Creates a batch and holds its refunds, so that nobody else can change or pay them. Errors: `UNSUPPORTED_NETWORK`,
    * `BATCH_EMPTY`, `BATCH_TOO_LARGE`, `BATCH_LIMIT_REACHED`, `PAYOUT_LIMIT_EXCEEDED`, `AMOUNT_BELOW_MINIMUM`,
-   * `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`, `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`, `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`,
-   * `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
+   * `REFUND_NOT_FOUND`, `REFUND_IN_BATCH`, `INVALID_TRANSITION`, `TOKEN_NOT_FOUND`, `TOKEN_NETWORK_MISMATCH`,
+   * `WALLET_ADDRESS_INVALID`, `VALIDATION_ERROR`, `NETWORK_DEGRADED`, `SERVICE_UNAVAILABLE`.
    */
   readonly create: (
     owner: BatchOwner,
@@ -116,6 +123,7 @@ export class Batches extends Context.Service<Batches, {
 
 const make = Effect.gen(function*() {
   const services: BatchServices = {
+    actors: yield* Actors,
     approvals: yield* Approvals,
     auditLog: yield* AuditLog,
     books: yield* Books,
@@ -138,7 +146,7 @@ const make = Effect.gen(function*() {
   yield* services.timers.register(batchTimer(services, contradictions))
   yield* (yield* Health).register(contradictions.check)
   yield* services.refunds.registerBatches(services.repo.shownTransfers)
-  const actors = yield* Actors
+  const reads = yield* readsOf(makeRepo)
   const create = createBatch(services)
   const approve = approveBatch(services)
   const cancel = cancelBatch(services)
@@ -148,10 +156,15 @@ const make = Effect.gen(function*() {
   return Batches.of({
     // One after the other for a merchant: each counts those before it, so all but one at once would be decided anew.
     create: (owner, request, call) =>
-      actors.send("batches", `${owner.merchantId}/${owner.environment}`, dieOnReplay(create(owner, request, call))),
+      services.actors.send(
+        "batches",
+        `${owner.merchantId}/${owner.environment}`,
+        dieOnReplay(create(owner, request, call))
+      ),
     collectable: readCollectable(services),
     find: services.repo.find,
-    page: services.repo.page,
+    page: (filter, cursor, limit) =>
+      reads.page(cursor?.direction === "older", (from) => from.page(filter, cursor, limit)),
     issueApproval: issueBatchApproval(services),
     approve: (...args) => dieOnReplay(approve(...args)),
     cancel: (...args) => dieOnReplay(cancel(...args)),

@@ -170,7 +170,7 @@ export const rpcHandlers = Rpc.handlers(
           cause: noCause,
           reply: () => undefined
         }).pipe(
-          Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+          dieOnReplay,
           Effect.map(({ record }) => wire(record))
         )
     })

@@ -181,7 +181,8 @@ export class Invoices extends Context.Service<Invoices, {
         createWith: (draft, extra, cause, reply) => commitDraft(commit, draft, extra, cause, reply),
         change: (id, cause, plan) => changeInvoice(changes, id, cause, plan),
         findException: repo.findException,
-        listExceptions: repo.listExceptions,
+        listExceptions: (filter, page) =>
+          reads.page(page.cursor?.direction === "older", (from) => from.listExceptions(filter, page)),
         resolveException: (merchantId, id, decision) => resolveException(changes, merchantId, id, decision),
         assignException: (merchantId, id, assignment, decision) =>
           assignException(changes, merchantId, id, assignment, decision),

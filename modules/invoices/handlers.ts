@@ -270,9 +270,7 @@ export const rpcHandlers = Rpc.handlers(
       "invoices.create": Effect.fnUntraced(function*({ merchant_id, environment, fields }) {
         const owner = { merchantId: merchant_id, environment, commerce: false }
         const { draft, text } = yield* draftOf(fields, owner)
-        yield* invoices.create(draft, noCause, undefined).pipe(
-          Effect.catchTag("IdempotentReplay", (impossible) => Effect.die(impossible))
-        )
+        yield* invoices.create(draft, noCause, undefined).pipe(dieOnReplay)
         return JSON.parse(text)
       }),
       "invoices.get": Effect.fnUntraced(function*({ merchant_id, invoice_id }) {

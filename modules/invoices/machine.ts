@@ -21,7 +21,7 @@ import type { EventDraft } from "../../schemas/Event.ts"
 import { erase } from "./machine/Erasure.ts"
 import { coalesce, coalesceCancel } from "./machine/Events.ts"
 import { exceptionEventsOf, withPaymentExceptions } from "./machine/ExceptionEvents.ts"
-import { end, nextDue, tick } from "./machine/Expiry.ts"
+import { expireNow, nextDue, tick } from "./machine/Expiry.ts"
 import { amend, cancel } from "./machine/MerchantChanges.ts"
 import { confirm, nameToken, observe, requireManualRetry, revert, value } from "./machine/Payments.ts"
 import { resolve, trackRefund } from "./machine/Resolutions.ts"
@@ -32,12 +32,12 @@ export { erasureObstacle } from "./machine/Erasure.ts"
 export { creationEvents } from "./machine/Events.ts"
 export { exceptionEvents, exceptionObject } from "./machine/ExceptionEvents.ts"
 export {
-  acceptedAmount,
   allowedActions,
+  amountIfAccepted,
   type ExceptionRecord,
   exceptionRecord,
-  exceptionsAfter,
   type ExceptionSubject,
+  forecastExceptions,
   openExceptionOf,
   requiresNote
 } from "./machine/Exceptions.ts"
@@ -141,7 +141,7 @@ const apply = (state: Aggregate, command: Command, now: number): Step | Refusal 
     case "Tick":
       return tick(state, command.progress, now)
     case "End":
-      return end(state, now)
+      return expireNow(state, now)
     case "Settle":
       return applySettlement(state, command, now)
     case "Book":

@@ -39,9 +39,9 @@ export { type ErasureFact, isErasureFact } from "./actor/PersonalRecords.ts"
 export { checkMetadata } from "./handlers/Creation.ts"
 export { makeSession, sessionWith } from "./handlers/PaymentSession.ts"
 export {
-  acceptedAmount,
   type Aggregate,
   allowedActions,
+  amountIfAccepted,
   amountRemaining,
   bySeenAt,
   catchUpSeconds,
@@ -51,9 +51,9 @@ export {
   dustThreshold,
   exceptionObject,
   type ExceptionRecord,
-  exceptionsAfter,
   type Excess,
   excessOf,
+  forecastExceptions,
   hasLeft,
   hasPending,
   type IncomingTransfer,

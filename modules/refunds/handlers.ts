@@ -1,6 +1,6 @@
 /** Wire to service and back. */
 import { Effect } from "effect"
-import { type IdempotentReplay, noCause } from "../../runtime/Commit.ts"
+import { dieOnReplay, noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { Settings } from "../../runtime/Settings.ts"
 import { publicError } from "../../schemas/Errors.ts"
@@ -45,9 +45,6 @@ const programOf = (actor: string): RefundCaller => ({
 /** A call of the internal port has no key by which it could be repeated. */
 const unrepeated = { cause: noCause, reply: () => undefined }
 
-const dieOnBug = <A, E, R>(self: Effect.Effect<A, E, R>) =>
-  Effect.catchTag(self as Effect.Effect<A, E | IdempotentReplay, R>, "IdempotentReplay", (bug) => Effect.die(bug))
-
 /** The calls of `RefundsRpc`. */
 export const rpcHandlers = Rpc.handlers(
   RefundsRpc,
@@ -82,7 +79,7 @@ export const rpcHandlers = Rpc.handlers(
 
     const change = (refundId: string, command: RefundCommand, actor = "operator") =>
       refunds.change(refundId, command, noCause, `service:${actor}`).pipe(
-        Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
+        dieOnReplay,
         Effect.flatMap(operatorRefund)
       )
 
@@ -109,13 +106,16 @@ export const rpcHandlers = Rpc.handlers(
         const found = isUuid(invoiceId) ? yield* invoices.get(merchant_id, invoiceId) : null
         if (found === null) return yield* publicError("INVOICE_NOT_FOUND")
         const request = yield* callOf(refund, programOf(actor))
-        const opened = yield* refunds.openOfInvoice(invoiceId, request, unrepeated).pipe(dieOnBug)
+        const opened = yield* refunds.openOfInvoice(invoiceId, request, unrepeated).pipe(dieOnReplay)
         return { refunds: yield* Effect.forEach(opened, linkedRefund) }
       }),
       "refunds.cancel": ({ actor = "operator", refund_id }) =>
-        refunds.act(refund_id, "cancel", programOf(actor), unrepeated).pipe(dieOnBug, Effect.flatMap(operatorRefund)),
+        refunds.act(refund_id, "cancel", programOf(actor), unrepeated).pipe(
+          dieOnReplay,
+          Effect.flatMap(operatorRefund)
+        ),
       "refunds.claims.create": ({ actor = "operator", refund_id }) =>
-        refunds.renewClaim(refund_id, programOf(actor), unrepeated).pipe(dieOnBug, Effect.flatMap(linkedRefund)),
+        refunds.renewClaim(refund_id, programOf(actor), unrepeated).pipe(dieOnReplay, Effect.flatMap(linkedRefund)),
       "refunds.approve": ({ actor, refund_id }) => change(refund_id, { _tag: "Approve" }, actor),
       "refunds.retry": ({ actor, refund_id }) => change(refund_id, { _tag: "Retry" }, actor),
       "refunds.report": ({ actor = "operator", refund_id, report }) =>

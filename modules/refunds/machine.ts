@@ -62,6 +62,7 @@ export {
   newPaymentRefund,
   type PaymentRefund,
   type PaymentRefundRequest,
+  refundsAfterLostMoney,
   sentUnits,
   type TermsRefund
 } from "./machine/PaymentRefunds.ts"

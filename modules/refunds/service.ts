@@ -25,10 +25,10 @@ import { MerchantSettings } from "../settings/plugin.ts"
 import type { Destination, RefundCommand, RefundState } from "./machine.ts"
 import { makePersonalQueries, makeRepo, type Repo } from "./repo.ts"
 import { Approvals, type IssuedApproval } from "./service/Approvals.ts"
-import { type BatchEnd, endByBatch } from "./service/BatchPayouts.ts"
+import { type LineResult, recordLineResult } from "./service/BatchPayouts.ts"
 import { checkClaim, type ClaimedWallet, claimRefund, findClaim, type OpenClaim, renewClaim } from "./service/Claims.ts"
 import { checkDestination } from "./service/Destinations.ts"
-import { refundTimer } from "./service/DueRefunds.ts"
+import { recheckMoney, refundTimer } from "./service/DueRefunds.ts"
 import { onInvoiceChange } from "./service/InvoiceChanges.ts"
 import { refundMetrics } from "./service/Metrics.ts"
 import { registerPersonalRecords } from "./service/PersonalRecords.ts"
@@ -126,11 +126,18 @@ export class Refunds extends Context.Service<Refunds, {
   readonly findAll: Repo["findAll"]
   readonly payable: Repo["payable"]
   /**
-   * What became of a refund in a batch, by a transfer that all nodes show, in one commit with `writes`. Answers it as
-   * it was left where it had happened before, without `writes`. Errors: `REFUND_NOT_FOUND`, `INVALID_TRANSITION`,
-   * `REFUND_IN_BATCH` where it is in another one, `SERVICE_UNAVAILABLE`.
+   * Checks the money of the refunds that `read` answers, and reads them again: while a wallet could pay the batch of a
+   * refund, it counted as sent and did not fail where its payment left the chain. Such a refund fails now, by a commit.
    */
-  readonly endByBatch: (refundId: string, end: BatchEnd, writes: ReadonlyArray<Write>) => Effect.Effect<
+  readonly recheckMoney: <E>(
+    read: Effect.Effect<ReadonlyArray<RefundState>, E>
+  ) => Effect.Effect<ReadonlyArray<RefundState>, E | PublicError>
+  /**
+   * Stores the result of the line that pays a refund, which most nodes say is final, in one commit with `writes`. Where
+   * it was stored before, answers the refund as it is and stores no `writes`. Errors: `REFUND_NOT_FOUND`,
+   * `INVALID_TRANSITION`, `REFUND_IN_BATCH` where it is in another one, `SERVICE_UNAVAILABLE`.
+   */
+  readonly recordLineResult: (refundId: string, result: LineResult, writes: ReadonlyArray<Write>) => Effect.Effect<
     RefundState,
     PublicError
   >
@@ -260,7 +267,8 @@ const make = Effect.fnUntraced(function*(options: Omit<RefundOptions, "publicUrl
     find: services.repo.find,
     findAll: services.repo.findAll,
     payable: services.repo.payable,
-    endByBatch: endByBatch(services),
+    recheckMoney: recheckMoney(services),
+    recordLineResult: recordLineResult(services),
     list: services.repo.list,
     page: (filter, page) => reads.page(page.cursor?.direction === "older", (from) => from.page(filter, page)),
     openOfInvoice: openPaymentRefunds(services),

@@ -1,6 +1,6 @@
 /** Settlements between the internal port and the service. */
 import { Effect } from "effect"
-import { noCause } from "../../runtime/Commit.ts"
+import { dieOnReplay, noCause } from "../../runtime/Commit.ts"
 import * as Rpc from "../../runtime/Rpc.ts"
 import { publicError } from "../../schemas/Errors.ts"
 import { usdMillis } from "../../schemas/Money.ts"
@@ -61,9 +61,7 @@ export const rpcHandlers = Rpc.handlers(
     return SettlementsRpc.of({
       "settlements.report": Effect.fnUntraced(function*({ payment_id, report }) {
         const { aggregate: { invoice, payments } } = yield* settlements.report(payment_id, reportOf(report), noCause)
-          .pipe(
-            Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
-          )
+          .pipe(dieOnReplay)
         return { payment: paymentObject(invoice, payments.find(({ id }) => id === payment_id)!) as never }
       }),
 

@@ -3,6 +3,7 @@ import { Context, Effect, Layer } from "effect"
 import { Actors } from "../../runtime/Actors.ts"
 import { Commit, type CommitCause, type IdempotentCall } from "../../runtime/Commit.ts"
 import { RateLimiter } from "../../runtime/Http.ts"
+import { readsOf } from "../../runtime/ReadReplica.ts"
 import { Webhooks } from "../../runtime/Webhooks.ts"
 import type { Principal } from "../../schemas/Auth.ts"
 import type { PublicError } from "../../schemas/Errors.ts"
@@ -12,12 +13,12 @@ import {
   deliveryPage,
   getDelivery,
   redeliver,
+  redeliverForOperator,
   replayEvents,
   replayForOperator,
-  retryDelivery,
   sendTest,
   type TestDelivery
-} from "./actor/DeliveryCalls.ts"
+} from "./actor/DeliveryRequests.ts"
 import {
   changeEndpoint,
   createEndpoint,
@@ -135,7 +136,7 @@ export class Deliveries extends Context.Service<Deliveries, {
    * The same for an operator, as often as asked. `before` runs once nothing speaks against it. Errors:
    * `DELIVERY_NOT_FOUND`, `WEBHOOK_DISABLED`.
    */
-  readonly retry: <R = never>(
+  readonly redeliverForOperator: <R = never>(
     merchantId: number,
     id: string,
     before?: (endpoint: ManagedEndpoint) => Effect.Effect<void, PublicError, R>
@@ -165,14 +166,15 @@ export class Deliveries extends Context.Service<Deliveries, {
         commit: yield* Commit,
         rateLimiter: yield* RateLimiter,
         webhooks: yield* Webhooks,
-        repo: yield* makeRepo
+        repo: yield* makeRepo,
+        reads: yield* readsOf(makeRepo)
       }
       return Deliveries.of({
         page: (principal, id, query) => deliveryPage(context, principal, id, query),
         get: (principal, id) => getDelivery(context, principal, id),
         test: (principal, id, cause) => sendTest(context, principal, id, cause),
         redeliver: (principal, id, reply) => redeliver(context, principal, id, reply),
-        retry: (merchantId, id, before) => retryDelivery(context, merchantId, id, before),
+        redeliverForOperator: (merchantId, id, before) => redeliverForOperator(context, merchantId, id, before),
         replayForOperator: (endpoint, request, before) => replayForOperator(context, endpoint, request, before),
         replay: (principal, id, request, reply) => replayEvents(context, principal, id, request, reply)
       })

@@ -264,7 +264,7 @@ export const rpcHandlers = Rpc.handlers(
         return { endpoints: page.map(failingObject), next: found.length > limit ? placeOf(page.at(-1)!) : null }
       }),
       "webhooks.deliveries.retry": ({ delivery_id, merchant_id }) =>
-        Effect.map(deliveries.retry(merchant_id, delivery_id), ({ eventId, id }) => ({
+        Effect.map(deliveries.redeliverForOperator(merchant_id, delivery_id), ({ eventId, id }) => ({
           delivery_id: `whd_${id}`,
           event_id: eventId as EventId
         }))

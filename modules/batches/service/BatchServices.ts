@@ -1,5 +1,6 @@
-/** What the parts of {@link Batches} in service.ts share. */
+/** What the parts of the service `Batches` (`../service.ts`) share. */
 import { Effect } from "effect"
+import type { Actors } from "../../../runtime/Actors.ts"
 import type { AuditLog } from "../../../runtime/AuditLog.ts"
 import type { Books } from "../../../runtime/Books.ts"
 import type { Chains, DriverError } from "../../../runtime/Chains.ts"
@@ -18,9 +19,11 @@ import type { Environment, Network } from "../../../schemas/Network.ts"
 import type { Invoices } from "../../invoices/plugin.ts"
 import type { Approvals, Refunds } from "../../refunds/plugin.ts"
 import type { MerchantSettings } from "../../settings/plugin.ts"
+import type { BatchState } from "../machine.ts"
 import type { Repo } from "../repo.ts"
 
 export interface BatchServices {
+  readonly actors: Actors["Service"]
   readonly approvals: Approvals["Service"]
   readonly auditLog: AuditLog["Service"]
   readonly books: Books["Service"]
@@ -46,6 +49,27 @@ export interface BatchOwner {
   readonly environment: Environment
 }
 
+/** A batch of this owner. Errors: `BATCH_NOT_FOUND`. */
+export const findBatch = (
+  { find }: Pick<Repo, "find">,
+  { environment, merchantId }: BatchOwner,
+  id: string
+): Effect.Effect<BatchState, PublicError> =>
+  Effect.flatMap(
+    find(merchantId, id),
+    (batch) => batch?.environment === environment ? Effect.succeed(batch) : publicError("BATCH_NOT_FOUND")
+  )
+
+/**
+ * Runs work that books money which a wallet of the merchant has sent, after all other such work of the merchant: what
+ * it is worth is a share of what the books hold, so it must see what was booked before. Errors: `SERVICE_UNAVAILABLE`.
+ */
+export const serializeBookings = <A, E, R>(
+  { actors }: Pick<BatchServices, "actors">,
+  { environment, merchantId }: BatchOwner,
+  work: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | PublicError, R> => actors.send("sent money", `${merchantId}/${environment}`, work)
+
 /** Seconds after which a network that does not answer may be asked again. */
 const retryAfterSeconds = 15
 
@@ -65,7 +89,7 @@ export const payoutDriver = (
   }))
 }
 
-/** A chain that does not answer, as a caller is told. */
+/** The error for a caller whose network does not answer. */
 export const networkDegraded = (error: DriverError): Effect.Effect<never, PublicError> =>
   Effect.andThen(
     Effect.logWarning("a network could not be asked about a batch", { network: error.network, reason: error.reason }),

@@ -20,7 +20,7 @@ import {
 } from "../machine.ts"
 import { batchWrite, exportWrite, reservationCounterWrite } from "../repo.ts"
 import { auditActOf, driverPart, eventsOf } from "../rules.ts"
-import { type BatchOwner, type BatchServices, networkDegraded, payoutDriver } from "./BatchServices.ts"
+import { type BatchOwner, type BatchServices, findBatch, networkDegraded, payoutDriver } from "./BatchServices.ts"
 
 /** An exported part, with the payload for the wallet. */
 export interface GivenPart {
@@ -47,9 +47,8 @@ const holdRefunds = Effect.fnUntraced(function*(
   batch: BatchState,
   lines: ReadonlyArray<LineState>
 ): Effect.fn.Return<ReadonlyArray<Write>, PublicError> {
-  const byId = new Map(
-    (yield* refunds.findAll(lines.flatMap(({ refundId }) => refundId ?? []))).map((refund) => [refund.id, refund])
-  )
+  const found = yield* refunds.recheckMoney(refunds.findAll(lines.flatMap(({ refundId }) => refundId ?? [])))
+  const byId = new Map(found.map((refund) => [refund.id, refund]))
   const writes: Array<Write> = []
   for (const line of lines) {
     if (line.refundId === null) continue
@@ -171,8 +170,7 @@ export const exportPart = (services: BatchServices) =>
   Effect.fn("Batches.export")(
     function*(owner: BatchOwner, id: string, request: ExportRequest, { cause, reply }: IdempotentCall<GivenPart>) {
       const { auditLog, clock, commit, repo, timers } = services
-      const batch = yield* repo.find(owner.merchantId, id)
-      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const batch = yield* findBatch(repo, owner, id)
       const part = partOf(batch, request.part)
       if (isPublicError(part)) return yield* part
       const lines = linesOf(batch, part.part)

@@ -1,4 +1,4 @@
-/** Looks at the chain for parts that wallets were given, and stores what became of them. */
+/** Searches the chain for parts that wallets were given, and stores what became of them. */
 import { Cause, Effect } from "effect"
 import { decideAnew, noCause, type Write } from "../../../runtime/Commit.ts"
 import type { PayoutSearch } from "../../../runtime/Payouts.ts"
@@ -7,42 +7,26 @@ import { type BatchState, decide, dueParts, type FinalLine, isOnlyReported, type
 import { batchWrite, type DueBatch, lineWrite } from "../repo.ts"
 import { proofWrite } from "../../refunds/plugin.ts"
 import { eventsOf } from "../rules.ts"
-import { changedLines, changedRefunds } from "./Acts.ts"
-import type { BatchServices } from "./BatchServices.ts"
+import { type BatchServices, serializeBookings } from "./BatchServices.ts"
+import { lineWrites, refundWrites, wakeRefunds } from "./BatchWrites.ts"
 import type { Contradictions } from "./Contradictions.ts"
 import { ownSearch, searchPart } from "./Claims.ts"
-import { storeUnexpected, walletOf } from "./Unexpected.ts"
+import { storeExceptions, walletOf } from "./PayoutExceptions.ts"
 
-/** Batches the timer looks at in one run. */
-const dueBatch = 100
+/** Batches that one run of the timer reads, at most. */
+const duePageSize = 100
 
 /** Seconds until a batch is looked at again whose network did not answer, or whose lines could not be stored. */
 const failurePauseSeconds = 15
 
-/** Stores what became of a line for good, in one commit with what it pays. */
-const storeFinalLine = Effect.fnUntraced(function*(
+/** Stores a line that pays no refund, and books what has left for a payout. */
+const storeOwnLine = Effect.fnUntraced(function*(
   services: BatchServices,
   batch: BatchState,
-  { line, status, transfer, txHash }: FinalLine
+  { line, status, transfer, txHash }: FinalLine,
+  write: Write
 ) {
-  const { books, commit, refunds } = services
-  const write: Write = lineWrite(batch, {
-    ...line,
-    version: line.version + 1,
-    status,
-    txHash,
-    transferIndex: transfer?.index ?? null
-  })
-  if (line.refundId !== null) {
-    yield* refunds.endByBatch(
-      line.refundId,
-      status === "paid" && transfer !== null
-        ? { _tag: "Paid", batchId: batch.id, line: line.line, txHash, index: transfer.index, from: transfer.from }
-        : { _tag: "Mismatch", batchId: batch.id, txHash },
-      [write]
-    )
-    return
-  }
+  const { books, commit } = services
   const { environment, merchantId } = batch
   // What arrived in place of a line is booked by its exception: nobody has said yet that it was meant.
   const isPayout = batch.kind === "payouts" && transfer !== null && status === "paid"
@@ -75,7 +59,31 @@ const storeFinalLine = Effect.fnUntraced(function*(
   })
 })
 
-/** In a commit, but for a look that found nothing: then only the time of the next one is to be kept. */
+/** Stores what became of a line for good, in one commit with what it pays. */
+const storeFinalLine = Effect.fnUntraced(function*(services: BatchServices, batch: BatchState, final: FinalLine) {
+  const { line, status, transfer, txHash } = final
+  const write: Write = lineWrite(batch, {
+    ...line,
+    version: line.version + 1,
+    status,
+    txHash,
+    transferIndex: transfer?.index ?? null
+  })
+  if (line.refundId === null) {
+    return yield* serializeBookings(services, batch, storeOwnLine(services, batch, final, write))
+  }
+  yield* services.refunds.recordLineResult(
+    line.refundId,
+    status === "paid" && transfer !== null
+      ? { _tag: "Paid", batchId: batch.id, line: line.line, txHash, index: transfer.index, from: transfer.from }
+      : { _tag: "Mismatch", batchId: batch.id, txHash },
+    [write]
+  )
+})
+
+/**
+ * Stores a change in a commit. After a look that found nothing only the time of the next one is stored, without one.
+ */
 const store = Effect.fnUntraced(function*(services: BatchServices, before: BatchState, after: BatchState) {
   if (after.version === before.version) return yield* services.repo.storeTimes(after)
   const { environment, merchantId } = before
@@ -85,11 +93,12 @@ const store = Effect.fnUntraced(function*(services: BatchServices, before: Batch
     cause: noCause,
     writes: [
       batchWrite(after),
-      ...changedLines(before, after),
-      ...yield* changedRefunds(services, before, after)
+      ...lineWrites(before, after),
+      ...yield* refundWrites(services, before, after)
     ],
     events: eventsOf(before, after)
   })
+  yield* wakeRefunds(services, before, after)
 })
 
 /** Stores what a look found for a part as it was when the look began. Answers the batch as it is stored then. */
@@ -103,12 +112,13 @@ const storeSearch = Effect.fnUntraced(function*(
   const observe = { _tag: "Observe", part, search, hint } as const
   const first = decide(before, observe, now)
   if (isPublicError(first)) return yield* first
-  // First of all: what cannot be stored of the lines holds up no alarm.
-  const batch = yield* storeUnexpected(services, before, first)
+  // The exceptions are stored first, so that a line that cannot be stored does not delay them.
+  const storeFound = storeExceptions(services, before, first)
+  const batch = yield* first.unexpected.length === 0 ? storeFound : serializeBookings(services, before, storeFound)
   const decision = batch === before ? first : decide(batch, observe, now)
   if (isPublicError(decision)) return yield* decision
   for (const each of decision.finalLines) yield* storeFinalLine(services, batch, each)
-  // Their rows are stored: what is left to store is read anew, so that no line is written over.
+  // Their rows are stored now, so the batch is read again: otherwise the rest would overwrite them.
   const current = decision.finalLines.length === 0 ? batch : yield* services.repo.find(before.merchantId, batch.id)
   if (current === null) return yield* publicError("BATCH_NOT_FOUND")
   const rest = decide(current, observe, now)
@@ -123,8 +133,8 @@ export const lookAtPart = Effect.fnUntraced(function*(services: BatchServices, b
   const found = yield* searchPart(services, before, part)
   const now = yield* services.clock.nowSeconds(before.merchantId, before.environment)
   const search = yield* ownSearch(services, before, part, found, now)
-  // A look takes as long as the nodes do. Reports that come meanwhile must not undo it: whoever sends them without end
-  // would hold up the alarm about what was paid twice.
+  // A look takes as long as the nodes do, and reports that come meanwhile make its commit conflict. It is then decided
+  // again without another look: otherwise endless reports would delay the exception for what was paid twice.
   return yield* storeSearch(services, before, part, search, now).pipe(
     Effect.catchTag("Conflict", (conflict) =>
       Effect.gen(function*() {
@@ -162,7 +172,7 @@ const look = (services: BatchServices, contradictions: Contradictions, batch: Du
     if (!isPublicError(expiry) && expiry.next !== current) yield* store(services, current, expiry.next)
     return 1
   }).pipe(
-    // Somebody else has looked, or changed more of it than a report does.
+    // A conflict: another look has stored its result, or more has changed than a report does.
     decideAnew(),
     Effect.tap(contradictions.record(batch, null)),
     Effect.catchCause((cause) =>
@@ -188,7 +198,7 @@ const look = (services: BatchServices, contradictions: Contradictions, batch: Du
 /** The timer of batches that a wallet was given. */
 export const batchTimer = (services: BatchServices, contradictions: Contradictions) => ({
   name: "batches",
-  batchSize: dueBatch,
+  batchSize: duePageSize,
   run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
     const due = yield* services.repo.due(Math.floor(nowMillis / 1000), limit)
     const counts = yield* Effect.forEach(due, (batch) => look(services, contradictions, batch), { concurrency: 4 })

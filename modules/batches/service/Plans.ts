@@ -1,4 +1,7 @@
-/** Turns the refunds or payouts of a request into lines. */
+/**
+ * Turns the refunds or payouts of a request into lines. Refunds that an earlier batch has released are checked first:
+ * one whose money has left its chain fails by a commit of its own, and is no line.
+ */
 import { Effect } from "effect"
 import type { PayoutDriver } from "../../../runtime/Payouts.ts"
 import { spotValueOf } from "../../../runtime/Prices.ts"
@@ -99,12 +102,17 @@ export const planRefunds = Effect.fnUntraced(function*(
 ): Effect.fn.Return<Plan, PublicError> {
   if (ids !== "all" && ids.length > driver.maximumLines) return yield* tooLarge(driver.maximumLines)
   if (ids !== "all" && new Set(ids).size < ids.length) return yield* invalid("refund_ids", "name each refund once")
-  const found = ids === "all"
-    ? yield* services.refunds.payable({ ...owner, network }, driver.maximumLines)
-    : yield* services.refunds.findAll(ids)
-  const ownRefunds = found.filter(({ environment, merchantId }) =>
-    merchantId === owner.merchantId && environment === owner.environment
+  const read = ids === "all"
+    ? services.refunds.payable({ ...owner, network }, driver.maximumLines)
+    : services.refunds.findAll(ids)
+  const readOwn = Effect.map(
+    read,
+    (found) =>
+      found.filter(({ environment, merchantId }) =>
+        merchantId === owner.merchantId && environment === owner.environment
+      )
   )
+  const ownRefunds = yield* services.refunds.recheckMoney(readOwn)
   const missing = ids === "all" ? undefined : ids.find((id) => !ownRefunds.some((refund) => refund.id === id))
   if (missing !== undefined) {
     return yield* publicError("REFUND_NOT_FOUND", { message: `No such refund: ${missing}`, param: "refund_ids" })
@@ -149,7 +157,8 @@ const lineOfPayout = Effect.fnUntraced(function*(
       publicError(error.code, {
         message: `${at}.destination.address: ${error.message.replace(/^address: /u, "")}`,
         param: `${at}.destination.address`,
-        retryAfterSeconds: error.retryAfterSeconds
+        retryAfterSeconds: error.retryAfterSeconds,
+        reason: error.reason
       })
     )
   )

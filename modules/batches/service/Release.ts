@@ -4,8 +4,8 @@ import { decideAnew, type IdempotentCall } from "../../../runtime/Commit.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { approvalBy, approversOf, peopleRequired } from "../../refunds/plugin.ts"
 import { type BatchState, isReleasable, partOf } from "../machine.ts"
-import { type BatchActor, changeBatch } from "./Acts.ts"
-import { type BatchOwner, type BatchServices, networkDegraded } from "./BatchServices.ts"
+import { type BatchActor, changeBatch } from "./BatchDecisions.ts"
+import { type BatchOwner, type BatchServices, findBatch, networkDegraded } from "./BatchServices.ts"
 import { lookAtPart } from "./Observations.ts"
 
 export interface ReleaseRequest {
@@ -17,8 +17,7 @@ export interface ReleaseRequest {
 /** The chain decides before people do: what it shows by now is stored first, and is not released. */
 const lookFirst = (services: BatchServices) =>
   Effect.fnUntraced(function*(owner: BatchOwner, id: string, number: number) {
-    const batch = yield* services.repo.find(owner.merchantId, id)
-    if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+    const batch = yield* findBatch(services.repo, owner, id)
     const part = partOf(batch, number)
     if (isPublicError(part)) return yield* part
     if (isReleasable(batch, part)) yield* lookAtPart(services, batch, part)

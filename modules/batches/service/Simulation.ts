@@ -5,8 +5,8 @@ import type { SimulatedOutcome } from "../../../runtime/SimulatedWallets.ts"
 import { isPublicError, publicError } from "../../../schemas/Errors.ts"
 import { linesOf, partOf } from "../machine.ts"
 import { driverPart } from "../rules.ts"
-import { hintTransaction } from "./Acts.ts"
-import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+import { hintTransaction } from "./BatchDecisions.ts"
+import { type BatchOwner, type BatchServices, findBatch } from "./BatchServices.ts"
 
 /** The hint comes from the service itself, so no caller can repeat it and there is no reply to keep. */
 const withoutReply = { cause: noCause, reply: () => undefined }
@@ -21,8 +21,7 @@ export const simulatePart = (services: BatchServices) => {
       { outcome, part: number }: { readonly part: number; readonly outcome: SimulatedOutcome }
     ) {
       const { repo, simulatedWallets } = services
-      const batch = yield* repo.find(owner.merchantId, id)
-      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const batch = yield* findBatch(repo, owner, id)
       const part = partOf(batch, number)
       if (isPublicError(part)) return yield* part
       const wallets = simulatedWallets.find(batch.network, owner.environment)

@@ -1,6 +1,6 @@
 /** Which statuses a shop may mark its invoice with now, and the exception that such a mark accepts. Pure. */
 import { usdWire } from "../../../schemas/Money.ts"
-import { acceptedAmount, type Aggregate, allowedActions, hasPending } from "../../invoices/plugin.ts"
+import { type Aggregate, allowedActions, amountIfAccepted, hasPending } from "../../invoices/plugin.ts"
 import { type ShopFlags, stateOf } from "./Statuses.ts"
 
 /** Whether the invoice can be canceled: no payment was received, and none is on its way. */
@@ -16,7 +16,7 @@ const isPaidWith = (
   payment: Aggregate["payments"][number]
 ): boolean => {
   const tolerance = BigInt(Math.max(policy.tolerance, usdWire(acceptedShortfall)))
-  return amountPaid + (acceptedAmount(payment) ?? 0n) >= amount - tolerance
+  return amountPaid + (amountIfAccepted(payment) ?? 0n) >= amount - tolerance
 }
 
 /**

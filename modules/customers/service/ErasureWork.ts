@@ -1,7 +1,9 @@
-/** Carries out erasures in parts. How far one has come is kept after each part: a process that ends repeats one at most. */
+/**
+ * Carries out erasures in parts. How far one has come is kept after each part: a process that ends repeats one at most.
+ */
 import { Cause, Effect } from "effect"
 import { nowSeconds } from "../../../runtime/Clock.ts"
-import { Commit, noCause } from "../../../runtime/Commit.ts"
+import { Commit, dieOnReplay, noCause } from "../../../runtime/Commit.ts"
 import { PersonalData } from "../../../runtime/PersonalData.ts"
 import { Secrets } from "../../../runtime/Secrets.ts"
 import { erasureWrite, type Repo } from "../repo.ts"
@@ -12,8 +14,8 @@ export const erasureTimer = "customer-erasures"
 /** Parts of one erasure in one run, so that those of other merchants have their turns. */
 const partsInTurn = 50
 
-/** Erasures in one run. */
-const dueBatch = 100
+/** Erasures that one run of the timer reads, at most. */
+const duePageSize = 100
 
 const missingKey = "The master key it was asked for under is missing: name it in `secrets.master` again"
 const faultOfOurs = "Something failed in the service, and its log says what: it is tried again"
@@ -31,7 +33,7 @@ export const makeErasureWork = Effect.fnUntraced(function*(repo: Repo) {
       cause: noCause,
       writes: [erasureWrite(erasure)],
       events: []
-    }).pipe(Effect.as(erasure), Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+    }).pipe(Effect.as(erasure), dieOnReplay)
 
   const goOn = Effect.fnUntraced(function*(erasure: ErasureState, customerId: string) {
     const { environment, merchantId, until } = erasure
@@ -77,7 +79,7 @@ export const makeErasureWork = Effect.fnUntraced(function*(repo: Repo) {
 
   return {
     name: erasureTimer,
-    batchSize: dueBatch,
+    batchSize: duePageSize,
     nextDueMillis: Effect.map(repo.nextDue, (due) => due === null ? null : due * 1000),
     run: Effect.fnUntraced(function*(nowMillis: number, limit: number) {
       const due = yield* repo.due(Math.floor(nowMillis / 1000), limit)

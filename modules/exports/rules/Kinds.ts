@@ -7,7 +7,7 @@ import {
   type UsdMillis,
   usdMillis
 } from "../../../schemas/Money.ts"
-import { acceptedAmount } from "../../invoices/plugin.ts"
+import { amountIfAccepted } from "../../invoices/plugin.ts"
 import { descriptorOf } from "../../../schemas/Network.ts"
 import type { BookingRow, InvoiceRow, JournalRow, MovementRow, PaymentRow, RefundRow, SentRow } from "../repo.ts"
 import { type Cell, decimal, text } from "../../../schemas/Csv.ts"
@@ -152,7 +152,7 @@ export const receiptMoment: Moment<PaymentRow> = (row) =>
 
 /** What a receipt was worth when it came, whether or not it counts for its invoice; null without a price. */
 const receiptValue = (row: PaymentRow): UsdMillis | null =>
-  acceptedAmount({
+  amountIfAccepted({
     amount: usdMillis(row.amount),
     units: baseUnits(BigInt(row.units)),
     tokenDecimals: row.token_decimals,

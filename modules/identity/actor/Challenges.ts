@@ -8,7 +8,7 @@ import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { type Environment, familyOf, type Network } from "../../../schemas/Network.ts"
 import * as Repo from "../repo.ts"
 import { type Account, challengeSeconds, type ChallengeState, isOpen, statementFor } from "../rules.ts"
-import { append, type IdentityContext, unavailable } from "./IdentityContext.ts"
+import { append, type IdentityContext } from "./IdentityContext.ts"
 
 /** Random bytes of a nonce (modules/docs/reference/authentication.md#signing-in-with-a-wallet). */
 const nonceBytes = 16
@@ -122,7 +122,14 @@ export const requireChallenge = Effect.fnUntraced(function*(
 /** Who signed a text, as the driver of its family tells it; null: the signature does not prove the challenge's address. */
 export const askDriver = (driver: SignInDriver, challenge: Challenge, proof: SignInProof) =>
   driver.verify(challenge, proof).pipe(
-    Effect.timeoutOrElse({ duration: verifyTimeout, orElse: () => Effect.fail(unavailable) }),
+    Effect.timeoutOrElse({
+      duration: verifyTimeout,
+      orElse: () =>
+        Effect.fail(publicError("SERVICE_UNAVAILABLE", {
+          retryAfterSeconds: 1,
+          reason: `a wallet's signature was not checked within ${verifyTimeout}`
+        }))
+    }),
     Effect.catchTags({
       SignInUnavailable: (error) =>
         Effect.andThen(

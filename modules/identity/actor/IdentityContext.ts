@@ -7,7 +7,6 @@ import { Members } from "../../../runtime/Members.ts"
 import { Settings } from "../../../runtime/Settings.ts"
 import { SignIns } from "../../../runtime/SignIns.ts"
 import { uuidOf } from "../../../runtime/Uuid.ts"
-import { publicError } from "../../../schemas/Errors.ts"
 import { pageUrlOf } from "../../../schemas/Web.ts"
 import { Merchants } from "../../auth/plugin.ts"
 import * as Repo from "../repo.ts"
@@ -46,8 +45,6 @@ export const makeContext = Effect.gen(function*() {
 })
 
 export const walletIdOf = (account: Account): string => `siw_${uuidOf(`sign-in ${accountName(account)}`)}`
-
-export const unavailable = publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })
 
 /**
  * Decides anew while other commits are faster, one change of a wallet or of a merchant's wallets at a time on this

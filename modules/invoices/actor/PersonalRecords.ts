@@ -1,6 +1,8 @@
-/** A customer's invoices, for exports and erasures. Hooks erase what other modules keep of an invoice, in its commit. */
+/**
+ * A customer's invoices, for exports and erasures. Hooks erase what other modules keep of an invoice, in its commit.
+ */
 import { Effect } from "effect"
-import { noCause } from "../../../runtime/Commit.ts"
+import { dieOnReplay, noCause } from "../../../runtime/Commit.ts"
 import { type Erasure, PersonalData, type PersonalDataKeeper } from "../../../runtime/PersonalData.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { HashOf } from "../../../schemas/PersonalData.ts"
@@ -44,7 +46,7 @@ export const registerPersonalRecords = Effect.gen(function*() {
       return obstacle === null
         ? Effect.succeed({ commands: [{ _tag: "Erase" as const, hashOf }], facts: [fact] })
         : Effect.fail(publicError("INVALID_TRANSITION", { message: obstacle }))
-    }).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+    }).pipe(dieOnReplay)
     const { exceptions, invoice, payments } = aggregate
     yield* personalData.events.redact(merchantId, id, [
       { object: "invoice", id },

@@ -5,6 +5,7 @@ import {
   type Commit,
   type CommitCause,
   decideAnew,
+  dieOnReplay,
   noCause,
   type ReplyWrite,
   systemMerchant,
@@ -74,10 +75,10 @@ export const recordUnmatched = Effect.fnUntraced(function*(
       { exception: payment.type, ...evidence, token_address: token }
     )
   }
-  const isMerchants = merchantId !== systemMerchant
+  const belongsToMerchant = merchantId !== systemMerchant
   const after: ExceptionRecord | null = exception === null
     ? null
-    : { exception, merchantId, environment, isMerchants, invoice: null, payment: null }
+    : { exception, merchantId, environment, belongsToMerchant, invoice: null, payment: null }
   const added = after === null
     ? null
     : yield* runUnmatchedHooks(hooks.current(), { before, after, facts: [], now, nowMillis })
@@ -89,8 +90,12 @@ export const recordUnmatched = Effect.fnUntraced(function*(
     balances: added?.balances ?? [],
     events: after === null ? [] : [...unmatchedEvents(before, after), ...added?.events ?? []]
   }).pipe(
-    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)),
-    Effect.catchTag("Conflict", () => Effect.fail(publicError("SERVICE_UNAVAILABLE", { retryAfterSeconds: 1 })))
+    dieOnReplay,
+    Effect.catchTag("Conflict", ({ table }) =>
+      Effect.fail(publicError("SERVICE_UNAVAILABLE", {
+        retryAfterSeconds: 1,
+        reason: `rows of ${table} were changed by others at once`
+      })))
   )
 })
 

@@ -13,6 +13,7 @@ import type { Environment } from "../../../schemas/Network.ts"
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import { type ExceptionType, isCounted, isPayoutException } from "../../../schemas/Payment.ts"
 import { excessOf } from "./Excess.ts"
+import { isFullyRefunded } from "./RefundedInvoice.ts"
 import {
   type Aggregate,
   type ExceptionDraft,
@@ -34,12 +35,12 @@ export const openExceptionOf = (
   exceptions.find((each) => each.status === "open" && each.type === type && each.paymentId === paymentId)
 
 /**
- * The id of the exception that an invoice opens next. It follows from how many there were, so a decision tells of it
- * before it is stored, and one that is decided anew tells of the same.
+ * The id of the exception that an invoice opens next. It follows from how many exceptions the invoice has, so it is
+ * known before the exception is stored, and a decision that is repeated after a conflict gets the same id.
  */
 const nextExceptionId = ({ exceptions: { length }, invoice }: Aggregate): string => {
   const uuid = uuidOf(`exception ${length} of invoice ${invoice.id}`)
-  // Of two that are opened and decided on in the same second, the later one is told by its greater id.
+  // Of two exceptions that are opened and resolved in the same second, the later one has the greater id.
   return `exc_${length.toString(16).padStart(placeDigits, "0").slice(-placeDigits)}${uuid.slice(placeDigits)}`
 }
 
@@ -61,19 +62,29 @@ export const openException = (state: Aggregate, draft: ExceptionDraft, now: numb
     }]
   }
 
-/** The same for one of its payments, with what shows the payment. */
+/**
+ * The same for one of its payments, with evidence of the payment and what it is worth. One that is open already is
+ * brought up to date: a transfer that comes back to its chain may carry another amount.
+ */
 export const openPaymentException = (
   state: Aggregate,
   type: ExceptionType,
   payment: PaymentState,
   now: number
-): Aggregate =>
-  openException(state, {
-    type,
-    paymentId: payment.id,
-    amount: acceptedAmount(payment) ?? payment.amount,
-    evidence: evidenceOf(payment)
-  }, now)
+): Aggregate => openException(refreshPaymentException(state, type, payment), draftOf(type, payment), now)
+
+const draftOf = (type: ExceptionType, payment: PaymentState): ExceptionDraft => ({
+  type,
+  paymentId: payment.id,
+  amount: amountIfAccepted(payment) ?? payment.amount,
+  evidence: evidenceOf(payment)
+})
+
+/** Brings the open exception of a type about a payment up to date with the payment; opens none. */
+export const refreshPaymentException = (state: Aggregate, type: ExceptionType, payment: PaymentState): Aggregate => {
+  const open = openExceptionOf(state, type, payment.id)
+  return open === undefined ? state : replaceException(state, open, { ...open, ...draftOf(type, payment) })
+}
 
 const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
   network: payment.network,
@@ -83,8 +94,8 @@ const evidenceOf = (payment: PaymentState): ExceptionDraft["evidence"] => ({
 })
 
 /**
- * Brings the exceptions about the invoice as a whole up to date with its payments: what is beyond its amount, and a
- * part that nobody completed in time. One that is about nothing any more is resolved without a decision.
+ * Brings the exceptions about the invoice as a whole up to date with its payments: money beyond its amount, and an
+ * amount that was not completed in time. One whose reason is gone is resolved without a decision.
  */
 export const updateExceptions = (
   before: Aggregate,
@@ -93,8 +104,11 @@ export const updateExceptions = (
   now: number
 ): Aggregate => updateShortfall(updateExcess(before, after, changedPayments, now), now)
 
-/** The exceptions of an invoice once these refunds, and no others, are on their way. */
-export const exceptionsAfter = (
+/**
+ * A forecast: the exceptions that an invoice would have if these refunds, and no others, were open. Nothing of it is
+ * stored and only amounts and statuses are read, so its times may be wrong: they are the invoice's creation.
+ */
+export const forecastExceptions = (
   state: Aggregate,
   openRefunds: ReadonlyArray<OpenRefund>
 ): ReadonlyArray<ExceptionState> =>
@@ -124,7 +138,7 @@ const updateExcess = (
       ? withAmount(each, take(excess.ofPayment(each.paymentId)), now)
       : each
   )
-  const state = closedDuplicates(before, after, changedPayments).reduce<Aggregate>((next, payment) => {
+  const state = duplicatesToOpen(before, after, changedPayments).reduce<Aggregate>((next, payment) => {
     const amount = take(excess.ofPayment(payment.id))
     const draft = { type: "duplicate_payment", paymentId: payment.id, amount, evidence: evidenceOf(payment) } as const
     return amount === 0n ? next : openException(next, draft, now)
@@ -141,10 +155,11 @@ const updateExcess = (
 }
 
 /**
- * Payments that are too much by themselves and have no open exception that says so: those that were reported before,
- * where something of them is too much again, and those of this change which come to an invoice that was paid.
+ * Payments for which `duplicate_payment` is to be opened, because each is too much by itself and has no open exception
+ * of the type: payments that had one before and are too much again, and payments of this change that come to a paid
+ * invoice.
  */
-const closedDuplicates = (
+const duplicatesToOpen = (
   before: Aggregate,
   { exceptions, invoice, payments }: Aggregate,
   changedPayments: ReadonlyArray<PaymentState>
@@ -164,8 +179,9 @@ const closedDuplicates = (
 }
 
 /**
- * A part that nobody completed in time. Less of it than before is another question: whoever decides on the old one is
- * refused, so that nobody waives more than they saw. It opens once for what has come.
+ * `underpaid_expired`: what was paid is not enough, and the time to complete it is over. Where less is paid than the
+ * exception says, it is resolved and another one opens, so that a decision on the old one is refused and nobody waives
+ * more than they saw. After a decision another one opens only for another paid amount.
  */
 const updateShortfall = (state: Aggregate, now: number): Aggregate => {
   const { amount, amountPaid, graceEnded, status } = state.invoice
@@ -176,7 +192,9 @@ const updateShortfall = (state: Aggregate, now: number): Aggregate => {
   }
   const withoutOld = open === undefined ? state : replaceException(state, open, withdraw(open, now))
   const last = state.exceptions.findLast(({ type }) => type === "underpaid_expired")
-  if (status !== "underpaid" || !graceEnded || (open === undefined && last?.amount === amountPaid)) return withoutOld
+  // What was refunded cannot be accepted as enough.
+  if (status !== "underpaid" || !graceEnded || isFullyRefunded(state)) return withoutOld
+  if (open === undefined && last?.amount === amountPaid) return withoutOld
   return openException(withoutOld, { type: "underpaid_expired", paymentId: null, amount: amountPaid, evidence }, now)
 }
 
@@ -198,7 +216,7 @@ const replaceException = (state: Aggregate, before: ExceptionState, after: Excep
     : { ...state, exceptions: state.exceptions.map((each) => (each === before ? after : each)) }
 }
 
-/** Types whose money the merchant may keep without any invoice: it is there, and nobody needs it counted. */
+/** Types whose money the merchant may keep: it has arrived, and no invoice needs it. */
 const creditableTypes: ReadonlySet<ExceptionType> = new Set([
   "overpaid",
   "duplicate_payment",
@@ -209,7 +227,7 @@ const creditableTypes: ReadonlySet<ExceptionType> = new Set([
   "unmatched_payment"
 ])
 
-/** Types whose money can go back to the payor: that of an invoice, whether it counts or not, and that of none. */
+/** Types whose money can be refunded, whether it counts for an invoice, does not count, or belongs to no invoice. */
 const refundableTypes: ReadonlySet<ExceptionType> = new Set([
   "underpaid_expired",
   "overpaid",
@@ -223,7 +241,7 @@ const refundableTypes: ReadonlySet<ExceptionType> = new Set([
   "unmatched_payment"
 ])
 
-/** Types about which this service knows too little to say how they ended: the person who looked has to. */
+/** Types whose outcome this service cannot know, so that the person who decides must write it in a note. */
 const typesWithNote: ReadonlySet<ExceptionType> = new Set(["reorged", "settlement_failed", "expiry_unseen"])
 
 /** Whether a decision must come with a note. */
@@ -244,7 +262,7 @@ export const exceptionRecord = ({ invoice, payments }: Aggregate, exception: Exc
   exception,
   merchantId: invoice.merchantId,
   environment: invoice.environment,
-  isMerchants: true,
+  belongsToMerchant: true,
   invoice,
   payment: exception.paymentId === null ? null : paymentOf({ payments }, exception.paymentId) ?? null
 })
@@ -256,8 +274,8 @@ export const exceptionRecord = ({ invoice, payments }: Aggregate, exception: Exc
 export interface ExceptionSubject {
   readonly invoice: Pick<InvoiceState, "status" | "type"> | null
   readonly payment: Pick<PaymentState, "status" | "amount" | "metadata" | "units" | "tokenDecimals"> | null
-  /** Absent: money that pays no invoice is the operator's to decide on, as it is no single merchant's. */
-  readonly isMerchants?: boolean
+  /** Absent: no. Only the operator decides on money that pays no invoice and belongs to no single merchant. */
+  readonly belongsToMerchant?: boolean
 }
 
 /** Whether money that pays no invoice can be given to one: its transfer is known, and what it was worth. */
@@ -275,48 +293,52 @@ export const allowedActions = (
 ): ReadonlyArray<ExceptionAction> => {
   const { status, type } = exception
   if (status === "resolved") return []
-  // What left cannot be taken back: a person says who bears it.
+  // A payout cannot be taken back: a person decides who bears the loss.
   if (isPayoutException(type)) return ["accept", "ignore"]
   const isReverted = subject.payment?.status === "reverted"
-  // What comes too late for an order goes back by the order's own refund.
-  const isRefunded = type === "late_payment" && subject.invoice?.type === "commerce"
+  // A payment that comes too late for an order is refunded by the order's own refund.
+  const isRefundedByOrder = type === "late_payment" && subject.invoice?.type === "commerce"
   return [
     ...(isAcceptable(type, subject) ? ["accept"] as const : []),
     ...(isRefundable(exception, subject) ? ["refund"] as const : []),
-    ...(creditableTypes.has(type) && !isReverted && !isRefunded ? ["credit"] as const : []),
+    ...(creditableTypes.has(type) && !isReverted && !isRefundedByOrder ? ["credit"] as const : []),
     ...(isAssignable(exception) ? ["assign"] as const : []),
     "ignore"
   ]
 }
 
-/** What an order received goes back by the order's own refund. Only a token that is known can be sent. */
+/**
+ * What an order received is refunded by the order's own refund. Only a token with a symbol and decimals can be sent.
+ */
 const isRefundable = (
   exception: ExceptionState,
-  { invoice, isMerchants = false, payment }: ExceptionSubject
+  { belongsToMerchant = false, invoice, payment }: ExceptionSubject
 ): boolean => {
   const { type } = exception
   if (!refundableTypes.has(type)) return false
   if (invoice === null) {
     const token = unmatchedTransfer(exception)?.token
-    return isMerchants && token?.symbol != null && token.decimals !== null
+    return belongsToMerchant && token?.symbol != null && token.decimals !== null
   }
   return invoice.type !== "commerce" && (type !== "underpaid_expired" || invoice.status === "underpaid") &&
     (payment === null || (payment.status !== "reverted" && payment.tokenDecimals !== null &&
       payment.metadata.token?.symbol != null))
 }
 
-/** A commerce invoice and a canceled one take no more money. Money worth less than a usd_milli would count for nothing. */
+/**
+ * A commerce invoice and a canceled one take no more money. Money worth less than a usd_milli would count for nothing.
+ */
 const isAcceptable = (type: ExceptionType, { invoice, payment }: ExceptionSubject): boolean => {
   if (invoice === null || invoice.type === "commerce" || invoice.status === "canceled") return false
   if (type === "underpaid_expired") return invoice.status === "underpaid"
-  return payment?.status === "rejected" && payment.metadata.exception === type && (acceptedAmount(payment) ?? 0n) > 0n
+  return payment?.status === "rejected" && payment.metadata.exception === type && (amountIfAccepted(payment) ?? 0n) > 0n
 }
 
 /**
  * The usd_millis that a refused payment counts for once it is accepted: its fixed amount; where it has none, its units
  * at the price of when it was seen, rounded down; null without a price.
  */
-export const acceptedAmount = (
+export const amountIfAccepted = (
   { amount, metadata: { quote }, tokenDecimals, units }:
     & Pick<PaymentState, "amount" | "tokenDecimals" | "units">
     & { readonly metadata: Pick<PaymentState["metadata"], "quote"> }

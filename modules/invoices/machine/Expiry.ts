@@ -3,6 +3,7 @@ import type { NetworkCoverage } from "../../../runtime/Chains.ts"
 import { usdWire } from "../../../schemas/Money.ts"
 import { invoiceEvents } from "./Events.ts"
 import { openException } from "./Exceptions.ts"
+import { cancelRefunded, isFullyRefunded } from "./RefundedInvoice.ts"
 import {
   type Aggregate,
   amountRemaining,
@@ -26,14 +27,14 @@ export const outageWaitSeconds = 86_400
  */
 export const catchUpSeconds = 604_800
 
-/** Shortest and longest time until a waiting end is decided again, in seconds. */
+/** Shortest and longest time until a deadline that waits for networks is decided again, in seconds. */
 const recheckSeconds = { least: 1, most: 60 }
 
 export const tick = (before: Aggregate, progress: ScanProgress, now: number): Step => {
-  const endNow = deadlineOf(before)
-  if (endNow === null || now < endNow) return noChange(before)
-  const unscanned = unscannedNetworks(before.invoice, progress, endNow)
-  if (mustWaitForNetworks(unscanned, progress, endNow, now)) return noChange(before)
+  const deadline = deadlineOf(before)
+  if (deadline === null || now < deadline) return noChange(before)
+  const unscanned = unscannedNetworks(before.invoice, progress, deadline)
+  if (mustWaitForNetworks(unscanned, progress, deadline, now)) return noChange(before)
   const isFullyScanned = unscanned.length === 0 && progress.handling === "done"
   const state = isFullyScanned ? before : openException(before, {
     type: "expiry_unseen",
@@ -41,12 +42,13 @@ export const tick = (before: Aggregate, progress: ScanProgress, now: number): St
     amount: amountRemaining(before.invoice),
     evidence: {
       networks: unscanned.map(({ network }) => network).join(),
-      seen_until: Math.min(...unscanned.map(({ seenUntil }) => seenUntil ?? 0), endNow),
+      seen_until: Math.min(...unscanned.map(({ seenUntil }) => seenUntil ?? 0), deadline),
       unhandled_transfers: progress.handling === "done" ? "no" : "yes"
     }
   }, now)
   const { invoice } = state
   if (invoice.status === "unpaid") return recompute(state, [], "expire", now)
+  if (isFullyRefunded(state)) return cancelRefunded(state)
   const next = openException({ ...state, invoice: { ...invoice, graceEnded: true } }, {
     type: "underpaid_expired",
     paymentId: null,
@@ -63,8 +65,18 @@ const deadlineOf = (state: Aggregate): number | null => {
   const { expiresAt, graceEnded, policy, status } = state.invoice
   if (hasPending(state)) return null
   if (status === "unpaid") return expiresAt
-  return status === "underpaid" && !graceEnded ? expiresAt + policy.underpaidGraceSeconds : null
+  if (status !== "underpaid") return null
+  const graceEnd = expiresAt + policy.underpaidGraceSeconds
+  if (isFullyRefunded(state)) return Math.max(graceEnd, mayReturnUntil(state))
+  return graceEnded ? null : graceEnd
 }
+
+/**
+ * Until when money that left its chain may come back: a reorganisation brings most of it back within minutes, and an
+ * invoice that has ended takes no more. 0: nothing has left.
+ */
+const mayReturnUntil = ({ payments }: Aggregate): number =>
+  Math.max(0, ...payments.map(({ seenAt, status }) => status === "reverted" ? seenAt + outageWaitSeconds : 0))
 
 /** The accepted networks that were not read up to its end; payments on other networks are rejected anyway. */
 const unscannedNetworks = (
@@ -76,7 +88,10 @@ const unscannedNetworks = (
     (seenUntil === null || seenUntil < end) && (policy.acceptedNetworks?.includes(network) ?? true)
   )
 
-/** Whether an end that has come waits: 24 h, or 7 days while its networks are being read and its transfers handled. */
+/**
+ * Whether a deadline that has come waits for networks: up to 24 h, or 7 days while they are being read and the
+ * transfers handled.
+ */
 const mustWaitForNetworks = (
   unscanned: ReadonlyArray<NetworkCoverage>,
   { handling }: ScanProgress,
@@ -88,8 +103,8 @@ const mustWaitForNetworks = (
   return now < end + (isCatchingUp ? catchUpSeconds : outageWaitSeconds)
 }
 
-/** Devnet only: the invoice ends now. On mainnet nothing but the clock ends it. */
-export const end = (state: Aggregate, now: number): Step => {
+/** Devnet only: the invoice expires now. On mainnet nobody can bring its expiry forward. */
+export const expireNow = (state: Aggregate, now: number): Step => {
   const { invoice } = state
   const isOpen = invoice.status === "unpaid" || invoice.status === "underpaid"
   if (!isOpen || invoice.environment !== "devnet") return noChange(state)
@@ -98,9 +113,10 @@ export const end = (state: Aggregate, now: number): Step => {
 }
 
 /**
- * When time may next change the invoice, in epoch seconds; null while a pending payment holds its end. An end that
- * waits is decided again after as many seconds as its networks are behind, 1 to 60: by then a chain with a block every
- * 12 s has one more, and a network that is down costs one decision a minute.
+ * When time may next change the invoice, in epoch seconds; null where time does not change it: while a payment is
+ * pending, and once the invoice is paid or over. A deadline that waits for networks is decided again after as many
+ * seconds as they are behind, 1 to 60: by then a chain with a block every 12 s has one more, and a network that is down
+ * costs one decision a minute.
  */
 export const nextDue = (state: Aggregate, now: number, progress: ScanProgress | undefined): number | null => {
   const end = deadlineOf(state)

@@ -3,7 +3,7 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
 import { isCounted, type PaymentExceptionType, type PaymentMetadata } from "../../../schemas/Payment.ts"
 import { paymentUpdated } from "./Events.ts"
-import { openPaymentException } from "./Exceptions.ts"
+import { openPaymentException, refreshPaymentException } from "./Exceptions.ts"
 import {
   type Aggregate,
   type Command,
@@ -62,7 +62,9 @@ export const observe = (
   return { next, events: [event] }
 }
 
-/** Whether a person decided that the payment counts: what its chain dropped and brings back needs no second decision. */
+/**
+ * Whether a person decided that the payment counts: what its chain dropped and brings back needs no second decision.
+ */
 const wasAccepted = ({ exceptions }: Aggregate, id: string): boolean =>
   exceptions.findLast(({ paymentId, type }) => paymentId === id && type !== "reorged")?.resolution?.action === "accept"
 
@@ -109,7 +111,8 @@ export const value = (
     status: isDust ? "rejected" : payment.status,
     metadata: { ...payment.metadata, quote, exception: isDust ? "below_dust" : payment.metadata.exception }
   }
-  const next = withPayment(state, after)
+  const valued = withPayment(state, after)
+  const next = isOwed ? refreshPaymentException(valued, "late_payment", after) : valued
   return {
     next: isDust ? openPaymentException(next, "below_dust", after, now) : next,
     events: [paymentUpdated(state.invoice, payment, after)]

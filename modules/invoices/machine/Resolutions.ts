@@ -2,7 +2,7 @@
 import type { ExceptionResolution } from "../../../schemas/Exception.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { paymentUpdated } from "./Events.ts"
-import { acceptedAmount, allowedActions, openExceptionOf, updateExceptions } from "./Exceptions.ts"
+import { allowedActions, amountIfAccepted, openExceptionOf, updateExceptions } from "./Exceptions.ts"
 import { decidedShares, isExcess } from "./Excess.ts"
 import {
   type Aggregate,
@@ -78,7 +78,7 @@ const withResolution = (
 /** What goes back changes, so what is too much does. */
 export const trackRefund = (
   state: Aggregate,
-  { refund, reopens }: Extract<Command, { _tag: "TrackRefund" }>,
+  { refund, reopenedException }: Extract<Command, { _tag: "TrackRefund" }>,
   now: number
 ): Step => {
   const others = (state.invoice.openRefunds ?? []).filter(({ id }) => id !== refund.id)
@@ -87,14 +87,14 @@ export const trackRefund = (
     openRefunds: refund.amount === 0n ? others : [...others, refund]
   }
   // One refund may have decided several exceptions about too much money.
-  const decidedToo = reopens === undefined ?
+  const decidedToo = reopenedException === undefined ?
     [] :
     state.exceptions.filter((each) =>
-      isExcess(each) && each.id !== reopens.exceptionId && each.resolution?.refundId === refund.id
+      isExcess(each) && each.id !== reopenedException.exceptionId && each.resolution?.refundId === refund.id
     )
   const next = [
-    ...(reopens === undefined ? [] : [reopens]),
-    ...decidedToo.map(({ id }) => ({ exceptionId: id, standing: usdMillis(0n) }))
+    ...(reopenedException === undefined ? [] : [reopenedException]),
+    ...decidedToo.map(({ id }) => ({ exceptionId: id, otherRefundsAmount: usdMillis(0n) }))
   ].reduce<Aggregate>((all, each) => ({ ...all, exceptions: reopen(all, each) }), { ...state, invoice })
   return { next: updateExceptions(state, next, [], now), events: [] }
 }
@@ -107,14 +107,14 @@ export const trackRefund = (
  */
 const reopen = (
   state: Aggregate,
-  { exceptionId, standing }: NonNullable<Extract<Command, { _tag: "TrackRefund" }>["reopens"]>
+  { exceptionId, otherRefundsAmount }: NonNullable<Extract<Command, { _tag: "TrackRefund" }>["reopenedException"]>
 ): Aggregate["exceptions"] => {
   const { exceptions } = state
   const exception = exceptions.find(({ id }) => id === exceptionId)
   if (exception?.status !== "resolved" || exception.resolution?.action !== "refund") return exceptions
   const replace = (after: ExceptionState) => exceptions.map((each) => each === exception ? after : each)
-  if (standing > 0n && isExcess(exception)) {
-    return standing >= exception.amount ? exceptions : replace({ ...exception, amount: standing })
+  if (otherRefundsAmount > 0n && isExcess(exception)) {
+    return otherRefundsAmount >= exception.amount ? exceptions : replace({ ...exception, amount: otherRefundsAmount })
   }
   if (!isExcess(exception) && isDecidedSince(state, exception)) return exceptions
   const isTakenOver = openExceptionOf(state, exception.type, exception.paymentId) !== undefined
@@ -147,7 +147,7 @@ const acceptShortfall = (state: Aggregate, now: number): Step => {
 const acceptPayment = (state: Aggregate, payment: PaymentState, now: number): Step => {
   const after: PaymentState = {
     ...payment,
-    amount: acceptedAmount(payment) ?? payment.amount,
+    amount: amountIfAccepted(payment) ?? payment.amount,
     metadata: { ...payment.metadata, exception: null }
   }
   if (payment.confirmedAt !== null) return recompute(state, [{ ...after, status: "underpaid" }], "credit", now)

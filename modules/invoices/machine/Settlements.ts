@@ -3,13 +3,13 @@ import type { EventDraft } from "../../../schemas/Event.ts"
 import { previousAttributes } from "../../../schemas/Event.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
 import { isCounted } from "../../../schemas/Payment.ts"
-import { invoiceEvents, paymentUpdated } from "./Events.ts"
+import { paymentUpdated } from "./Events.ts"
 import { openPaymentException } from "./Exceptions.ts"
+import { cancelRefunded, isFullyRefunded } from "./RefundedInvoice.ts"
 import {
   type Aggregate,
   type Command,
   hasPending,
-  type InvoiceState,
   noChange,
   paymentOf,
   type PaymentSettlement,
@@ -84,14 +84,9 @@ export const refund = (
     previousAttributes: previousAttributes(paymentObject(state.invoice, payment), object)
   }
   const next = withPayment(state, after)
-  const isOver = state.invoice.status === "underpaid" && !hasPending(next) &&
-    next.payments.every((each) => !isCounted(each.status) || each.refunded >= each.amount)
-  if (!isOver) return { next, events: [event] }
-  const canceledInvoice: InvoiceState = { ...state.invoice, status: "canceled" }
-  return {
-    next: { ...next, invoice: canceledInvoice },
-    events: [event, ...invoiceEvents(state.invoice, canceledInvoice, ["invoice.canceled"])]
-  }
+  if (!isFullyRefunded(next) || hasPending(next)) return { next, events: [event] }
+  const ended = cancelRefunded(next)
+  return { next: ended.next, events: [event, ...ended.events] }
 }
 
 /** Where a refund was the first that anybody heard of a payment's money. */

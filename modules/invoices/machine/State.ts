@@ -268,13 +268,13 @@ export type Command =
   }
   /**
    * So much of the invoice is on its way back by this refund; with the amount 0 nothing is any more, because it is paid
-   * or given up. `reopens`: the exception that it decided waits for a decision again. `standing`: usd_millis that other
-   * refunds of the same decision still give back, so that only the rest waits.
+   * or given up. `reopenedException`: the exception that it decided waits for a decision again. `otherRefundsAmount`:
+   * usd_millis that other refunds of the same decision still give back, so that only the rest waits.
    */
   | {
     readonly _tag: "TrackRefund"
     readonly refund: OpenRefund
-    readonly reopens?: { readonly exceptionId: string; readonly standing: UsdMillis }
+    readonly reopenedException?: { readonly exceptionId: string; readonly otherRefundsAmount: UsdMillis }
   }
   /**
    * A refund of so many usd_millis of the payment has reached the payor. `isWhole`, where its units are known: whether

@@ -29,7 +29,7 @@ const readRecord = (row: Row): ExceptionRecord => ({
   exception: readException(row.exception),
   merchantId: row.merchant_id,
   environment: row.environment,
-  isMerchants: row.merchant_id !== systemMerchant,
+  belongsToMerchant: row.merchant_id !== systemMerchant,
   invoice: row.invoice_id === null ? null : {
     id: row.invoice_id,
     status: row.invoice_status,

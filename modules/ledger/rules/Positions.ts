@@ -4,8 +4,8 @@
  */
 import { isCounted } from "../../../schemas/Payment.ts"
 import {
-  acceptedAmount,
   type Aggregate,
+  amountIfAccepted,
   type ExceptionRecord,
   hasLeft,
   type PaymentState,
@@ -27,7 +27,9 @@ export interface Position {
   readonly type: ArrivalType
 }
 
-/** Whether both are as many units of an asset on the same wallet, and worth the same, in whichever accounts they are. */
+/**
+ * Whether both are as many units of an asset on the same wallet, and worth the same, in whichever accounts they are.
+ */
 export const hasSameValue = (a: Position, b: Position): boolean =>
   a.asset === b.asset && a.wallet === b.wallet && a.units === b.units && a.usdMillis === b.usdMillis
 
@@ -47,7 +49,7 @@ export const paymentPosition = (
     asset: assetOf(payment.network, payment.metadata.token, payment.tokenId),
     wallet: payment.wallet ?? null,
     units: payment.units,
-    usdMillis: acceptedAmount(payment) ?? payment.amount
+    usdMillis: amountIfAccepted(payment) ?? payment.amount
   }
   if (payment.status !== "rejected") {
     const account = isCounted(payment.status) ? accounts.available : accounts.pending

@@ -56,6 +56,7 @@ export const reduceRefunds = (
           ...next,
           status: "failed" as const,
           failureCode: revertedCode,
+          dueAt: null,
           amount,
           // What is left may be less than the fee: it is worked out again with the next payout.
           fee: refund.fee < amount ? refund.fee : usdMillis(0n)

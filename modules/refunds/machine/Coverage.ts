@@ -4,7 +4,7 @@
  */
 import { uuidOf } from "../../../schemas/NamedUuid.ts"
 import { type UsdMillis, usdMillis } from "../../../schemas/Money.ts"
-import { type Aggregate, allowedActions, type Command, exceptionsAfter, isExcess } from "../../invoices/plugin.ts"
+import { type Aggregate, allowedActions, type Command, forecastExceptions, isExcess } from "../../invoices/plugin.ts"
 import type { PaymentPortion } from "./Portions.ts"
 import type { RefundState } from "./State.ts"
 import { withRefunds } from "./Tracking.ts"
@@ -44,7 +44,7 @@ const takenOf = (
     amount: usd,
     isSent: false
   }))
-  const after = exceptionsAfter(before, [...before.invoice.openRefunds ?? [], ...opened])
+  const after = forecastExceptions(before, [...before.invoice.openRefunds ?? [], ...opened])
   return invoice.exceptions.flatMap((open) => {
     const next = after.find(({ id }) => id === open.id)
     if (open.status !== "open" || !isExcess(open) || next === undefined) return []

@@ -7,6 +7,7 @@ import { baseUnits, usdDecimal, type UsdMillis, usdMillis } from "../../../schem
 import type { Network } from "../../../schemas/Network.ts"
 import { type FeeBearer, type RefundReason, type RefundStatus, revertedCode } from "../../../schemas/Refund.ts"
 import type { Aggregate, Command } from "../../invoices/plugin.ts"
+import { reduceRefunds } from "./Allocation.ts"
 import { withApproval } from "./Approvals.ts"
 import { afterWrongToken, canBeClaimed, canClaim, fixedDestination, newClaim } from "./Claims.ts"
 import { fitsPortion, type PaymentPortion } from "./Portions.ts"
@@ -45,7 +46,7 @@ export interface PaymentRefundRequest {
   readonly rules: ApprovalRules
 }
 
-/** Money that came by one transfer, and how much of it is given back. */
+/** Money that came by one transfer, and how much of it is refunded. */
 export interface RefundOrigin
   extends Pick<RefundState, "merchantId" | "environment" | "invoiceId" | "paymentId" | "token">
 {
@@ -58,7 +59,9 @@ export interface RefundOrigin
   readonly receivedTxHash?: string | null
 }
 
-/** usd_millis and base units that are kept for the payout; money without a price has no fee that could be worked out. */
+/**
+ * usd_millis and base units that are kept for the payout; money without a price has no fee that could be worked out.
+ */
 const feeOfPortion = ({ network, units, usd }: RefundOrigin, feeBearer: FeeBearer, fees: Fees) => {
   const fee = feeBearer === "merchant" || usd === 0n ? usdMillis(0n) : fees[network]
   return { fee, feeUnits: baseUnits(usd === 0n ? 0n : (fee * units + usd - 1n) / usd) }
@@ -154,17 +157,17 @@ export const sentUnits = ({ feeUnits, units }: Pick<RefundTerms, "feeUnits" | "u
 
 const invalid = (message: string) => publicError("INVALID_TRANSITION", { message })
 
-/** The money that a refund is of, as it is now. */
-export interface RefundMoney {
+/** What a decision on a refund depends on beside the refund: the money that it gives back, as it is now. */
+export interface TermsRefundContext {
   readonly now: number
-  /** Why it cannot be sent, and what to do; null: it is there. Looked at in every commit that sends it. */
-  readonly obstacle: () => string | null
-  /** Whether it has left its chain. */
-  readonly isGone: boolean
-  /** The exception that waits for a decision again once the refund is given up. */
-  readonly reopens: () => ReopenedException | undefined
-  /** What follows for the invoice once the refund is paid. */
-  readonly paid: () => ReadonlyArray<Command>
+  /** Why the money cannot be sent, and what to do; null: it is there. Called where the refund moves to `processing`. */
+  readonly payoutObstacle: () => string | null
+  /** Whether the money has left its chain. */
+  readonly isReverted: boolean
+  /** The exception that waits for a decision again once the refund is canceled or has expired. */
+  readonly reopenedException: () => ReopenedException | undefined
+  /** What changes in the invoice once the refund is paid. */
+  readonly commandsWhenPaid: () => ReadonlyArray<Command>
 }
 
 /** `decide` of machine.ts for a refund of one payment. */
@@ -177,67 +180,72 @@ export const decidePaymentRefund = (
   const payment = invoice.payments.find(({ id }) => id === refund.paymentId)
   return decideTermsRefund(refund, command, {
     now,
-    obstacle: () => {
+    payoutObstacle: () => {
       const others = refunds.filter(({ id }) => id !== refund.id)
       const portion = { units: refund.terms.units, usd: refund.amount }
       return payment !== undefined && fitsPortion(portion, payment, invoice.payments, others)
         ? null
         : missingMoney(refund, payment)
     },
-    isGone: payment?.status === "reverted",
-    reopens: () => (exceptionId === null ? undefined : { exceptionId, standing: standingOf(refund, refunds) }),
-    paid: () => [refundCommandOf(refund, invoice, refunds)]
+    isReverted: payment?.status === "reverted",
+    reopenedException: () => (exceptionId === null
+      ? undefined
+      : { exceptionId, otherRefundsAmount: otherRefundsAmount(refund, refunds) }),
+    commandsWhenPaid: () => [refundCommandOf(refund, invoice, refunds)]
   })
 }
 
-/** The same for any refund that is fixed in the token that came, whatever its money is of. */
+/** The same for any refund that is fixed in the token that came, of a payment or of money without an invoice. */
 export const decideTermsRefund = (
   refund: TermsRefund,
   command: RefundCommand,
-  money: RefundMoney
+  context: TermsRefundContext
 ): RefundDecision | PublicError => {
-  const { now } = money
+  const { now } = context
   const { failureCode, status } = refund
   const unchanged: RefundDecision = { next: refund, commands: [] }
   const transition = (next: RefundStatus, more: Partial<RefundState> = {}): RefundDecision => ({
     next: { ...refund, dueAt: null, ...more, status: next, version: refund.version + 1, updatedAt: now },
     commands: []
   })
-  const givenUp = (decision: RefundDecision): RefundDecision => ({ ...decision, reopens: money.reopens() })
+  const withReopening = (decision: RefundDecision): RefundDecision => ({
+    ...decision,
+    reopenedException: context.reopenedException()
+  })
   switch (command._tag) {
     case "SetDestination":
-      return setDestination(refund, command, money)
+      return setDestination(refund, command, context)
     case "Approve":
-      return approve(refund, command, money)
+      return approve(refund, command, context)
     case "Retry":
       if (status !== "failed") return invalid(`Only a refund that failed is tried again: this one is ${status}`)
       if (isLost(refund)) {
         return invalid("Its payment left the chain, so it cannot be tried again: cancel it")
       }
-      return startPayout(refund, money)
+      return startPayout(refund, context)
     case "Submit":
       if (status !== "processing") return invalid(`Only a refund in processing is sent: this one is ${status}`)
       return refund.txHash === command.txHash ? unchanged : transition("processing", { txHash: command.txHash })
     case "Succeed":
-      return succeed(refund, command, money)
+      return succeed(refund, command, context)
     case "Fail":
-      // Who says so could cancel what may have been sent.
+      // Only the chain may set this code, because a refund with it can be canceled, and its money may have been sent.
       if (command.code === revertedCode) return invalid(`Only the chain says ${revertedCode}: report another code`)
       if (status === "failed" && failureCode === command.code) return unchanged
       return status === "processing"
         ? transition(
           "failed",
-          money.isGone ? { failureCode: revertedCode, txHash: null } : { failureCode: command.code }
+          context.isReverted ? { failureCode: revertedCode, txHash: null } : { failureCode: command.code }
         )
         : invalid(`Only a refund in processing can fail: this one is ${status}`)
     case "Cancel":
       if (status === "canceled") return unchanged
       return isCancelable(refund)
-        ? givenUp(transition("canceled"))
+        ? withReopening(transition("canceled"))
         : publicError("REFUND_NOT_CANCELABLE", { message: notCancelable(refund) })
     case "Expire":
       return status === "awaiting_destination" && now >= refund.createdAt + destinationSeconds
-        ? givenUp(transition("expired"))
+        ? withReopening(transition("expired"))
         : unchanged
     case "RenewClaim":
       return canBeClaimed(refund)
@@ -250,8 +258,11 @@ export const decideTermsRefund = (
   }
 }
 
-/** usd_millis that other refunds of the same decision give back. */
-const standingOf = ({ id, terms: { exceptionId } }: PaymentRefund, refunds: ReadonlyArray<RefundState>): UsdMillis =>
+/** usd_millis that other refunds for the same exception give back. */
+const otherRefundsAmount = (
+  { id, terms: { exceptionId } }: PaymentRefund,
+  refunds: ReadonlyArray<RefundState>
+): UsdMillis =>
   usdMillis(refunds.reduce(
     (sum, each) =>
       each.id !== id && each.terms?.exceptionId === exceptionId && isActive(each) ? sum + each.amount : sum,
@@ -282,7 +293,7 @@ const notCancelable = ({ status }: RefundState): string => {
 const setDestination = (
   refund: TermsRefund,
   { destination }: RefundCommand & { readonly _tag: "SetDestination" },
-  { now }: RefundMoney
+  { now }: TermsRefundContext
 ): RefundDecision | PublicError => {
   const { claim, terms } = refund
   if (!canBeClaimed(refund)) return invalid(fixedDestination(refund))
@@ -302,7 +313,7 @@ const setDestination = (
       status: "pending_approval",
       destination,
       terms: { ...terms, approvals: [] },
-      // Whoever says it next needs a new link: who has this one only sees what becomes of the refund.
+      // A link sets the destination once. It still shows the refund; another destination needs a new link.
       claim: claim?.status === "open" ? { ...claim, status: "used" } : claim,
       tokenAmount: null,
       txHash: null,
@@ -318,7 +329,7 @@ const setDestination = (
 const approve = (
   refund: TermsRefund,
   { approval, required = 1 }: RefundCommand & { readonly _tag: "Approve" },
-  money: RefundMoney
+  context: TermsRefundContext
 ): RefundDecision | PublicError => {
   if (approval === undefined) {
     return publicError("CREDENTIAL_NOT_ALLOWED", {
@@ -332,14 +343,14 @@ const approve = (
   }
   const { terms } = refund
   const approvals = withApproval(terms.approvals, approval)
-  if (approvals.length >= required) return startPayout({ ...refund, terms: { ...terms, approvals } }, money)
+  if (approvals.length >= required) return startPayout({ ...refund, terms: { ...terms, approvals } }, context)
   return approvals === terms.approvals ? { next: refund, commands: [] } : {
-    next: { ...refund, terms: { ...terms, approvals }, version: refund.version + 1, updatedAt: money.now },
+    next: { ...refund, terms: { ...terms, approvals }, version: refund.version + 1, updatedAt: context.now },
     commands: []
   }
 }
 
-/** Why the money of a refund is not there, and what to do. */
+/** Why the money of a refund cannot be sent, and what to do. */
 const missingMoney = (
   { paymentId }: PaymentRefund,
   payment: Aggregate["payments"][number] | undefined
@@ -353,9 +364,12 @@ const missingMoney = (
   return `Its payment ${paymentId} has ${confirmations} of ${required} confirmations: wait for it`
 }
 
-/** To be paid out from now on, if the money for it is still there: looked at again in every commit that sends it. */
-const startPayout = (refund: TermsRefund, { now, obstacle }: RefundMoney): RefundDecision | PublicError => {
-  const message = obstacle()
+/** The refund is paid out from now on, if the money for it is still there. */
+const startPayout = (
+  refund: TermsRefund,
+  { now, payoutObstacle }: TermsRefundContext
+): RefundDecision | PublicError => {
+  const message = payoutObstacle()
   if (message !== null) return publicError("REFUND_EXCEEDS_RECEIVED", { message })
   if (refund.destination === null) return invalid("It has no destination yet")
   if (canClaim(refund)) {
@@ -383,7 +397,7 @@ const startPayout = (refund: TermsRefund, { now, obstacle }: RefundMoney): Refun
 const succeed = (
   refund: TermsRefund,
   { isProven = false, txHash }: RefundCommand & { readonly _tag: "Succeed" },
-  { now, paid }: RefundMoney
+  { commandsWhenPaid, now }: TermsRefundContext
 ): RefundDecision | PublicError => {
   const { status } = refund
   if (isLost(refund) && !isProven) return invalid(`${fixedDestination(refund)}: cancel it`)
@@ -404,16 +418,19 @@ const succeed = (
     version: refund.version + 1,
     updatedAt: now
   }
-  return { next, commands: paid() }
+  return { next, commands: commandsWhenPaid() }
 }
 
-/** What its payment gave: all of it is known by the units, because money without a price has no dollars to count. */
+/**
+ * The command that counts the refund at its payment. Units say whether all of the payment was refunded, because money
+ * without a price has no dollars to count.
+ */
 const refundCommandOf = (
   { amount, id, paymentId, terms }: PaymentRefund,
   { payments }: Aggregate,
   refunds: ReadonlyArray<RefundState>
 ): Command => {
-  const given = refunds.reduce(
+  const refundedUnits = refunds.reduce(
     (sum, each) =>
       each.paymentId === paymentId && each.status === "succeeded" && each.id !== id
         ? sum + (each.terms?.units ?? 0n)
@@ -421,19 +438,20 @@ const refundCommandOf = (
     terms.units as bigint
   )
   const payment = payments.find((each) => each.id === paymentId)
-  return { _tag: "Refund", paymentId, amount, isWhole: payment !== undefined && given >= payment.units }
+  return { _tag: "Refund", paymentId, amount, isWhole: payment !== undefined && refundedUnits >= payment.units }
 }
 
 /**
- * Refunds that are not sent and whose payment is gone from the chain, or whose money went out for one that is gone:
- * they have failed, for good.
+ * The refunds that fail for good because money has left its chain. One fails where its own payment was reverted and
+ * nothing was sent for it. Another fails where its token is missing: it was already sent for the refund of a payment
+ * that was reverted later.
  */
 export const failReverted = (
   refunds: ReadonlyArray<RefundState>,
   { payments }: Aggregate,
   now: number
 ): ReadonlyArray<RefundState> => {
-  const failed = (refund: RefundState): RefundState => ({
+  const fail = (refund: RefundState): RefundState => ({
     ...refund,
     status: "failed",
     failureCode: revertedCode,
@@ -442,10 +460,21 @@ export const failReverted = (
     version: refund.version + 1,
     updatedAt: now
   })
-  const isGone = (refund: RefundState) =>
+  const isOfRevertedPayment = (refund: RefundState) =>
     isPaymentRefund(refund) && isUnsent(refund) && refund.failureCode !== revertedCode &&
     payments.find(({ id }) => id === refund.paymentId)?.status === "reverted"
-  const gone = refunds.filter(isGone).map(failed)
-  const after = new Map(gone.map((refund) => [refund.id, refund]))
-  return [...gone, ...overdrawnRefunds(refunds.map((refund) => after.get(refund.id) ?? refund), payments).map(failed)]
+  const ofReverted = refunds.filter(isOfRevertedPayment).map(fail)
+  const after = new Map(ofReverted.map((refund) => [refund.id, refund]))
+  const others = refunds.map((refund) => after.get(refund.id) ?? refund)
+  return [...ofReverted, ...overdrawnRefunds(others, payments).map(fail)]
 }
+
+/** The refunds of an invoice that are cut or fail because money has left its chain, as they will be. */
+export const refundsAfterLostMoney = (
+  refunds: ReadonlyArray<RefundState>,
+  invoice: Aggregate,
+  now: number
+): ReadonlyArray<RefundState> => [
+  ...reduceRefunds(refunds.filter(({ terms }) => terms === null), invoice, now),
+  ...failReverted(refunds, invoice, now)
+]

@@ -7,8 +7,8 @@ import { formatUnits, parseUnits, usdDecimal, type UsdMillis, usdMillis, usdWire
 import { type ExceptionType, isCounted } from "../../../schemas/Payment.ts"
 import type { RefundAmountMode } from "../../../schemas/Refund.ts"
 import {
-  acceptedAmount,
   type Aggregate,
+  amountIfAccepted,
   type Excess,
   overpaidPayments,
   type PaymentState
@@ -49,7 +49,7 @@ export const maximumPortions = 100
 
 /** What a payment was credited with, or would be if it were accepted; 0 where it has no price. */
 export const creditedValue = (payment: PaymentState): UsdMillis =>
-  isCounted(payment.status) ? payment.amount : acceptedAmount(payment) ?? usdMillis(0n)
+  isCounted(payment.status) ? payment.amount : amountIfAccepted(payment) ?? usdMillis(0n)
 
 /**
  * What is left of a payment alone: nothing before it is deep enough. Only what is canceled or expired leaves the cap:

@@ -13,7 +13,10 @@ export const hasSameToken = (a: PaymentState, b: PaymentState): boolean => {
   return one === null || other === null ? a.tokenId === b.tokenId : one.address === other.address
 }
 
-/** Nothing of it was sent, or will be without another look at what is there. What a wallet was given counts as sent. */
+/**
+ * Whether nothing of a refund was sent, nor will be before its money is checked again. What a wallet was given counts
+ * as sent.
+ */
 export const isUnsent = (refund: RefundState): boolean =>
   isOpen(refund) && (refund.status === "failed" || (refund.txHash === null && refund.batch?.isOut !== true))
 
@@ -37,19 +40,19 @@ export const tokenLeft = (
 }
 
 /**
- * Refunds that are not sent and whose token went out already, for a payment that is gone: the newest give way first, as
- * long as more is to go out than there is.
+ * The unsent refunds whose token is missing, because it was sent for a payment that was reverted later: the newest come
+ * first, as many as it takes until the token suffices for the others.
  */
 export const overdrawnRefunds = (
   refunds: ReadonlyArray<RefundState>,
   payments: ReadonlyArray<PaymentState>
 ): ReadonlyArray<RefundState> => {
-  let standing = refunds
+  let remaining = refunds
   return refunds.toSorted((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1)).filter((refund) => {
     const payment = payments.find(({ id }) => id === refund.paymentId)
     if (payment === undefined || !isUnsent(refund) || unitsTaken(refund) === 0n) return false
-    if (tokenLeft(payment, payments, standing, ({ status }) => status !== "reverted") >= 0n) return false
-    standing = standing.filter((each) => each !== refund)
+    if (tokenLeft(payment, payments, remaining, ({ status }) => status !== "reverted") >= 0n) return false
+    remaining = remaining.filter((each) => each !== refund)
     return true
   })
 }

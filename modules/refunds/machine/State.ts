@@ -180,13 +180,13 @@ export interface RefundDecision {
   /** For the invoice: which payment gives how much. */
   readonly commands: ReadonlyArray<Command>
   /** The exception that it decided and that waits for a decision again; absent: none. */
-  readonly reopens?: ReopenedException | undefined
+  readonly reopenedException?: ReopenedException | undefined
 }
 
-/** `standing`: usd_millis that other refunds of the same decision still give back. */
+/** `otherRefundsAmount`: usd_millis that other refunds of the same decision still give back. */
 export interface ReopenedException {
   readonly exceptionId: string
-  readonly standing: UsdMillis
+  readonly otherRefundsAmount: UsdMillis
 }
 
 /** Seconds a refund waits for a destination (modules/docs/reference/refunds.md#states): 30 days. */

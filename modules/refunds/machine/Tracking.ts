@@ -31,14 +31,14 @@ export const excessWith = (invoice: Aggregate, refunds: ReadonlyArray<RefundStat
 export const trackCommands = (
   before: RefundState | null,
   after: RefundState,
-  reopens?: ReopenedException
+  reopenedException?: ReopenedException
 ): ReadonlyArray<Command> => {
   const refund = trackedRefund(after)
   const previous = before === null ? null : trackedRefund(before)
   const isSame = refund.amount === (previous?.amount ?? 0n) &&
     (refund.amount === 0n || refund.isSent === previous?.isSent)
-  if (reopens === undefined) return isSame ? [] : [{ _tag: "TrackRefund", refund }]
-  return [{ _tag: "TrackRefund", refund, reopens }]
+  if (reopenedException === undefined) return isSame ? [] : [{ _tag: "TrackRefund", refund }]
+  return [{ _tag: "TrackRefund", refund, reopenedException }]
 }
 
 /** Refunds of which the invoice knows something else: a batch holds a refund without it. */

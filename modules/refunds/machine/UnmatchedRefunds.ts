@@ -10,8 +10,8 @@ import {
   decideTermsRefund,
   newTermsRefund,
   type PaymentRefundRequest,
-  type RefundMoney,
-  type TermsRefund
+  type TermsRefund,
+  type TermsRefundContext
 } from "./PaymentRefunds.ts"
 import { whileHeld } from "./BatchHolds.ts"
 import { isUnsent } from "./Received.ts"
@@ -73,16 +73,16 @@ export const newUnmatchedRefund = (
   return "terms" in refund ? { ...refund, invoiceId: null } : refund
 }
 
-/** The money of a refund, by the exception as it is now. */
-const moneyOf = ({ terms }: UnmatchedRefund, { exception }: UnmatchedMoney, now: number): RefundMoney => {
-  const isGone = hasLeft(exception)
+/** What a decision on a refund depends on, by the exception as it is now. */
+const contextOf = ({ terms }: UnmatchedRefund, { exception }: UnmatchedMoney, now: number): TermsRefundContext => {
+  const isReverted = hasLeft(exception)
   const units = unmatchedTransfer(exception)?.units ?? 0n
   return {
     now,
-    isGone,
-    obstacle: () => isGone || units < terms.units ? "Its money has left its chain: cancel the refund" : null,
-    reopens: () => ({ exceptionId: exception.id, standing: usdMillis(0n) }),
-    paid: () => []
+    isReverted,
+    payoutObstacle: () => isReverted || units < terms.units ? "Its money has left its chain: cancel the refund" : null,
+    reopenedException: () => ({ exceptionId: exception.id, otherRefundsAmount: usdMillis(0n) }),
+    commandsWhenPaid: () => []
   }
 }
 
@@ -93,7 +93,7 @@ export const decideUnmatchedRefund = (
   money: UnmatchedMoney,
   now: number
 ): RefundDecision | PublicError =>
-  whileHeld(refund, command, () => decideTermsRefund(refund, command, moneyOf(refund, money, now)))
+  whileHeld(refund, command, () => decideTermsRefund(refund, command, contextOf(refund, money, now)))
 
 /** What becomes of the refunds of money that has left its chain: those that are not sent have failed, for good. */
 export const failLeft = (refunds: ReadonlyArray<RefundState>, now: number): ReadonlyArray<RefundState> =>

@@ -1,6 +1,6 @@
-/** Holds refunds for a batch, and ends them by what the chain shows of their lines. */
+/** Refunds in a batch: it holds them, and what the chain shows of their lines changes them. */
 import { Effect, MutableRef } from "effect"
-import { noCause, type Write } from "../../../runtime/Commit.ts"
+import { dieOnReplay, noCause, type Write } from "../../../runtime/Commit.ts"
 import { publicError } from "../../../schemas/Errors.ts"
 import type { RefundBatch, RefundCommand, RefundState } from "../machine.ts"
 import { proofWrite, refundWrite } from "../repo.ts"
@@ -10,8 +10,8 @@ import type { RefundServices } from "./RefundServices.ts"
 import { decideOnRefund } from "./RefundSteps.ts"
 import { senderOf } from "./Reports.ts"
 
-/** The result of a line that pays a refund. Its transaction is final on most nodes. */
-export type BatchEnd =
+/** The result of a line that pays a refund: most nodes say that its transaction is final. */
+export type LineResult =
   & { readonly batchId: string; readonly txHash: string }
   & (
     /** Its line arrived: the transfer with this index, from this wallet. */
@@ -26,30 +26,35 @@ const mismatchCode = "payout_mismatch"
 /** The actor in the audit log: the chain proved it, so there is no person. */
 const actor = "service:batches"
 
-/** `Refunds.holdWrite`. */
+/** The row of a refund that a batch holds from now on, so that nothing else changes or pays it; null: no batch does. */
 export const holdWrite = (refund: RefundState, batch: RefundBatch | null): Write =>
   refundWrite({ ...refund, batch, version: refund.version + 1 })
 
 /**
- * The refund with the transaction in which its line is seen; null: it is seen in none, or in none any more. Nothing is
- * paid by that, so no event tells it.
+ * The row of a refund with the transaction that shows its line; null: none does, or none any more. Nothing is paid by
+ * that, so there is no event. A refund that a wallet could pay until now, and that none can pay any more, is due at
+ * once: it counted as sent, so nobody checked whether its own payment was still on the chain.
  */
-export const seenWrite = (
+export const transactionWrite = (
   refund: RefundState,
   txHash: string | null,
   batch: RefundBatch | null,
   now: number
-): Write => refundWrite({ ...refund, txHash, batch, version: refund.version + 1, updatedAt: now })
+): Write => {
+  const isTakenBack = refund.batch?.isOut === true && batch?.isOut !== true && refund.status === "processing"
+  const dueAt = isTakenBack ? now : refund.dueAt
+  return refundWrite({ ...refund, txHash, batch, dueAt, version: refund.version + 1, updatedAt: now })
+}
 
-/** `Refunds.endByBatch`. */
-export const endByBatch = (services: RefundServices) =>
-  Effect.fn("Refunds.endByBatch")(
-    function*(refundId: string, end: BatchEnd, writes: ReadonlyArray<Write>) {
+/** `Refunds.recordLineResult`. */
+export const recordLineResult = (services: RefundServices) =>
+  Effect.fn("Refunds.recordLineResult")(
+    function*(refundId: string, result: LineResult, writes: ReadonlyArray<Write>) {
       const { auditLog, repo } = services
-      const { batchId, txHash } = end
+      const { batchId, txHash } = result
       const before = yield* repo.find(refundId)
       if (before === null) return yield* publicError("REFUND_NOT_FOUND")
-      const command: RefundCommand = end._tag === "Paid"
+      const command: RefundCommand = result._tag === "Paid"
         ? { _tag: "Succeed", txHash, isProven: true, batchId }
         : { _tag: "Fail", code: mismatchCode, batchId }
       const stored = MutableRef.make(before)
@@ -65,15 +70,15 @@ export const endByBatch = (services: RefundServices) =>
           if (step.facts.length === 0) return { commands: [] }
           const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, actor, noCause))
           const network = refund.terms?.network ?? refund.destination?.network
-          if (end._tag === "Mismatch" || network === undefined) {
+          if (result._tag === "Mismatch" || network === undefined) {
             return { commands: step.commands, writes: [...step.writes, ...entry, ...writes], facts: step.facts }
           }
-          const sender = yield* senderOf(services, refund, network, end.from)
+          const sender = yield* senderOf(services, refund, network, result.from)
           const { environment } = refund
-          const proof = proofWrite({ network, environment, txHash, index: end.index, sender }, {
+          const proof = proofWrite({ network, environment, txHash, index: result.index, sender }, {
             merchantId: refund.merchantId,
             refundId,
-            line: { batchId, line: end.line }
+            line: { batchId, line: result.line }
           })
           return {
             commands: step.commands,
@@ -84,5 +89,5 @@ export const endByBatch = (services: RefundServices) =>
       )
       return refundsIn(facts).findLast(({ id }) => id === refundId) ?? MutableRef.get(stored)
     },
-    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+    dieOnReplay
   )

@@ -1,6 +1,12 @@
 /** Claim links: a merchant makes one, and the payor who has it says where the refund goes. */
 import { Effect, MutableRef } from "effect"
-import { type CommitCause, type IdempotentCall, type IdempotentReplay, noCause } from "../../../runtime/Commit.ts"
+import {
+  type CommitCause,
+  dieOnReplay,
+  type IdempotentCall,
+  type IdempotentReplay,
+  noCause
+} from "../../../runtime/Commit.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { negotiateLanguage } from "../../../schemas/Languages.ts"
@@ -142,7 +148,7 @@ const countWrongToken = (services: RefundServices, before: RefundState) =>
       if (refund === null || claimHash(refund) === null) return { commands: [] }
       return yield* decideOnRefund(services)(refund, { _tag: "CountWrongToken" }, current, now)
     })
-  ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+  ).pipe(dieOnReplay)
 
 /**
  * `Refunds.findClaim`. A token that opens nothing gets the same answer whatever the reason; a wrong one is counted.
@@ -200,7 +206,7 @@ export const claimRefund = (services: RefundServices) =>
         const entry = yield* auditLog.writesOf(auditActOf(refund, step.refund, command, claimant, cause))
         return { commands: step.commands, writes: [...step.writes, ...entry], facts: step.facts }
       })
-    ).pipe(Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug)))
+    ).pipe(dieOnReplay)
     return refundsIn(facts).findLast(({ id }) => id === refundId) ?? opened.refund
   })
 

@@ -5,7 +5,7 @@
 import { Effect } from "effect"
 import type { PublicError } from "../../../schemas/Errors.ts"
 import type { HookInput, HookResult } from "../../invoices/plugin.ts"
-import { failReverted, reduceRefunds, untrackedRefunds } from "../machine.ts"
+import { refundsAfterLostMoney, untrackedRefunds } from "../machine.ts"
 import { refundsIn, refundTriggers, withFirstDestination } from "../rules.ts"
 import { approveIfPossible } from "./Payouts.ts"
 import { loadContext, type RefundServices, stepTo } from "./RefundServices.ts"
@@ -16,10 +16,7 @@ export const onInvoiceChange = (services: RefundServices) =>
     const triggers = refundTriggers(input)
     if (triggers === null) return {}
     const context = yield* loadContext(services, decision.next, now, facts)
-    const ofOrders = context.refunds.filter(({ terms }) => terms === null)
-    const reduced = triggers.isReverted
-      ? [...reduceRefunds(ofOrders, decision.next, now), ...failReverted(context.refunds, decision.next, now)]
-      : []
+    const reduced = triggers.isReverted ? refundsAfterLostMoney(context.refunds, decision.next, now) : []
     const changed = new Map(reduced.map((refund) => [refund.id, refund]))
     const waiting = context.refunds.filter(({ id, status }) =>
       !changed.has(id) && (status === "pending_approval" || status === "awaiting_destination")

@@ -73,7 +73,7 @@ export const stepTo = (
   { hooks }: Pick<RefundServices, "hooks">,
   before: RefundState | null,
   after: RefundState,
-  { commands = [], reopens }: Partial<Pick<RefundDecision, "commands" | "reopens">> = {}
+  { commands = [], reopenedException }: Partial<Pick<RefundDecision, "commands" | "reopenedException">> = {}
 ): RefundStep => {
   const [nameRefund] = hooks.current().flatMap((each) => each.nameRefund ?? [])
   const refund = nameRefund === undefined || !isBookedAnew(before, after)
@@ -82,7 +82,7 @@ export const stepTo = (
   return {
     refund,
     writes: [refundWrite(refund)],
-    commands: [...commands, ...trackCommands(before, after, reopens)],
+    commands: [...commands, ...trackCommands(before, after, reopenedException)],
     facts: [refundFact(before, refund)]
   }
 }

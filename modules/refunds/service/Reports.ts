@@ -1,6 +1,6 @@
 /** Reports of payouts: an operator says which transaction paid a refund, and the chain says whether it did. */
 import { Effect, MutableRef } from "effect"
-import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
+import { dieOnReplay, noCause, systemMerchant } from "../../../runtime/Commit.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { isPublicError, type PublicError, publicError } from "../../../schemas/Errors.ts"
 import { familyOf, familyRecord, type Network } from "../../../schemas/Network.ts"
@@ -243,5 +243,5 @@ export const reportPayout = (services: RefundServices) =>
         ? yield* prove(services, found, report, actor)
         : yield* changeRefund(services)(refundId, commandOf(report), noCause, actor)
     },
-    Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
+    dieOnReplay
   )

@@ -1,7 +1,7 @@
 /** Settlements between the operator API and the service. */
 import { Effect } from "effect"
 import { AuditLog } from "../../../runtime/AuditLog.ts"
-import { noCause } from "../../../runtime/Commit.ts"
+import { dieOnReplay, noCause } from "../../../runtime/Commit.ts"
 import * as Operations from "../../../runtime/Operations.ts"
 import { operatorWrites, requireServed } from "../../../runtime/OperatorRoutes.ts"
 import { Settings } from "../../../runtime/Settings.ts"
@@ -68,9 +68,7 @@ export const operatorHandlers = Operations.group(
             before: { settlement_status: before.status, reason: before.reason },
             after: { invoice_id: before.invoiceId }
           })
-          yield* settlements.report(paymentId, { _tag: "Retry" }, noCause, writes).pipe(
-            Effect.catchTag("IdempotentReplay", (bug) => Effect.die(bug))
-          )
+          yield* settlements.report(paymentId, { _tag: "Retry" }, noCause, writes).pipe(dieOnReplay)
           const after = yield* required(paymentId)
           return { success: true as const, data: { object: "settlement" as const, ...rowBody(after) } as never }
         })

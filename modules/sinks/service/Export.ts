@@ -5,7 +5,15 @@
 import { Cause, Clock, Effect, Latch, Metric, type Scope } from "effect"
 import type { SqlError } from "effect/sql"
 import { BackgroundWork } from "../../../runtime/BackgroundWork.ts"
-import { type Commit, type Conflict, type Fence, noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
+import {
+  type Commit,
+  type Conflict,
+  dieOnReplay,
+  type Fence,
+  noCause,
+  systemMerchant,
+  type Write
+} from "../../../runtime/Commit.ts"
 import type { EventBus } from "../../../runtime/EventBus.ts"
 import type { Leases } from "../../../runtime/Leases.ts"
 import { type Health, initializeSeries } from "../../../runtime/Telemetry.ts"
@@ -75,7 +83,7 @@ interface Backlog {
 
 const append = ({ commit }: ExportContext, fence: Fence, writes: ReadonlyArray<Write>) =>
   commit.append({ merchantId: systemMerchant, environment: "mainnet", cause: noCause, writes, events: [], fence }).pipe(
-    Effect.catchTag("IdempotentReplay", Effect.die)
+    dieOnReplay
   )
 
 /** The millisecond that the sink begins at, which its first start decides. */

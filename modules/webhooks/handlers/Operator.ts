@@ -114,15 +114,19 @@ export const operatorHandlers = Operations.group(
       .handle(
         "retry",
         Effect.fnUntraced(function*({ params, payload: { merchant_id: merchantId } }) {
-          const { eventId, id } = yield* deliveries.retry(merchantId, params.delivery_id, (endpoint) =>
-            keep({
-              merchantId,
-              environment: endpoint.environment ?? environments[0],
-              action: "webhook_delivery.retry",
-              subject: { object: "webhook_delivery", id: params.delivery_id },
-              before: {},
-              after: { endpoint_id: endpoint.id }
-            }))
+          const { eventId, id } = yield* deliveries.redeliverForOperator(
+            merchantId,
+            params.delivery_id,
+            (endpoint) =>
+              keep({
+                merchantId,
+                environment: endpoint.environment ?? environments[0],
+                action: "webhook_delivery.retry",
+                subject: { object: "webhook_delivery", id: params.delivery_id },
+                before: {},
+                after: { endpoint_id: endpoint.id }
+              })
+          )
           return {
             success: true as const,
             data: {

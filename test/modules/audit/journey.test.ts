@@ -43,7 +43,7 @@ const listOf = (player: DevnetMerchant, query = "") => call(player, `/api/v1/aud
 /** Entries of a new merchant: each of its keys was created. */
 const keysOfMerchant = 2
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the audit log", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the audit log", (it) => {
   it.effect("holds each decision once, with who made it, however many tried, and nothing of a refused one", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

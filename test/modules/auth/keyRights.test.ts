@@ -56,7 +56,7 @@ const developersCall = (key: string) =>
     codeOf
   )
 
-layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a key", (it) => {
+layer(instance(["mainnet", "devnet"]))("a key", (it) => {
   it.effect("is rotated by nobody who has fewer rights than it, and stays as it is", () =>
     Effect.gen(function*() {
       const { colleagues: [developer], merchant, owner } = yield* newTeam("developer")

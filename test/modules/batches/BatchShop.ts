@@ -1,10 +1,12 @@
 /** A merchant of a whole devnet who makes batches, and a wallet of play money that signs them. */
 import { assert } from "@effect/vitest"
 import { Context, Effect, Schema } from "effect"
+import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { generatePrivateKey, privateKeyToAccount } from "viem/accounts"
 import { SimulatedChain } from "../../../modules/chains/simulated.ts"
 import type { MerchantId } from "../../../schemas/Ids.ts"
+import { Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import type { Network } from "../../../schemas/Network.ts"
 import { until } from "../../support/Service.ts"
@@ -98,12 +100,21 @@ export const play = (shop: Shop, { id }: { readonly id: string }, outcome = "onc
 
 export const read = (shop: Shop, { id }: { readonly id: string }) => ask(shop.key, `/api/v1/batches/${id}?expand=lines`)
 
-/** Has the chain looked at for a batch now: what somebody says of a transaction is a reason to look, and no more. */
+/** Has the chain looked at for a batch now, and not only when its five seconds are over; nobody is told anything. */
+const lookNow = Effect.fnUntraced(function*({ id }: { readonly id: string }) {
+  const { services } = yield* DevnetService
+  const sql = Context.get(services, SqlClient.SqlClient)
+  yield* Effect.orDie(sql`UPDATE batches SET due_at = 0 WHERE id = ${id} AND due_at > 0`)
+  yield* Context.get(services, Timers).wake("batches")
+})
+
+/** Says that a transaction was sent, which is a reason to look, and no more, and has the chain looked at. */
 export const look = Effect.fnUntraced(function*(shop: Shop, { id }: { readonly id: string }, part = 1) {
   const { network } = yield* ask(shop.key, `/api/v1/batches/${id}`)
   const digits = randomUUID().replaceAll("-", "").repeat(2)
   yield* mine(network, 1)
   yield* send(shop.key, `/api/v1/batches/${id}/sent`, { part, tx_hash: network === "ton" ? digits : `0x${digits}` })
+  yield* lookNow({ id })
 })
 
 export const mine = (network: "base" | "ton", blocks: number) =>
@@ -118,7 +129,11 @@ export const readUntil = (
 ) =>
   until(
     `the batch is ${status}`,
-    Effect.andThen(mine(network, 1), read(shop, batch) as Effect.Effect<any, never, DevnetService>),
+    Effect.andThen(Effect.andThen(mine(network, 1), lookNow(batch)), read(shop, batch)) as Effect.Effect<
+      any,
+      never,
+      DevnetService
+    >,
     (found) => found.status === status
   )
 

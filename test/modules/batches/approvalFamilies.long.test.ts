@@ -141,7 +141,7 @@ const approve = Effect.fnUntraced(function*(owner: Owner, batch: { readonly id: 
   return body.data.data[0]
 })
 
-layer(MainnetTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("a batch of real money", (it) => {
+layer(MainnetTown.layer, { excludeTestServices: true })("a batch of real money", (it) => {
   it.effect("is approved by a passkey, by its own route, and by nothing that is signed of another one", () =>
     inTown(
       Effect.gen(function*() {

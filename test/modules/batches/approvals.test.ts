@@ -73,7 +73,7 @@ const contentHashOf = (batch: any, merchantId: number): string => {
   return createHash("sha256").update(canonical(content)).digest("hex")
 }
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("an approval of a batch", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("an approval of a batch", (it) => {
   it.effect("is signed over the hash of all lines, and checked by anybody without the service", () =>
     Effect.gen(function*() {
       const { account, approve, challengeOf, made, merchantId, person, sign } = yield* shop

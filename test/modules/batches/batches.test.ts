@@ -37,7 +37,7 @@ import {
 
 const tonWallet = "EQDtFpEwcFAEcRe5mLVh2N6C0x-_hJEM7W61_JLnSF74p4q2"
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("batches", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("batches", (it) => {
   it.effect("of refunds are made by a key, approved by a person, given out, and paid when the chain is final", () =>
     Effect.gen(function*() {
       const shop = yield* newShop

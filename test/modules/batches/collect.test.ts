@@ -90,7 +90,7 @@ const collectable = (shop: Shop, query = "") => ask(shop.key, `/api/v1/collectab
 const collect = (shop: Shop, more: object = {}) =>
   send(shop.key, "/api/v1/batches", { kind: "collect", network: "base", ...more })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("what can be collected", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("what can be collected", (it) => {
   it.effect("is told by token with its addresses, and is gone when a batch has collected it", () =>
     Effect.gen(function*() {
       const { payee, shop } = yield* forwarderShop

@@ -54,7 +54,7 @@ describe("a batch that nobody gives out", () => {
   })
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("a batch left alone", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("a batch left alone", (it) => {
   it.effect("expires, tells it, and its refund can be paid by another one", () =>
     Effect.gen(function*() {
       const shop = yield* newShop

@@ -17,7 +17,7 @@ const patch = Effect.fnUntraced(function*(by: Shop["key"], body: object) {
 const make = (shop: Shop, dollars: string, by = shop.key) =>
   Effect.flatMap(payout(dollars), (line) => payoutsBatch(by, [line]))
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("limits of payouts", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("limits of payouts", (it) => {
   it.effect("are set by a person alone, and hold for one batch", () =>
     Effect.gen(function*() {
       const shop = yield* newShop

@@ -3,7 +3,7 @@
  * Method: a whole devnet over HTTP; then a real EVM network, whose lists leave a wallet that is linked, and two
  * processes on one database that look for the same transfer at once.
  */
-import { assert, it as test, layer } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
@@ -11,7 +11,7 @@ import { encodeFunctionData, erc20Abi } from "viem"
 import { generatePrivateKey, type LocalAccount, mnemonicToAccount, privateKeyToAccount } from "viem/accounts"
 import { makeProofs } from "../../../modules/batches/repo/Proofs.ts"
 import { type Anvil, anvil, usdc } from "../../support/Anvil.ts"
-import { connect, migratedDatabase } from "../../support/Database.ts"
+import { connect, migratedDatabase, type TestDatabase } from "../../support/Database.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../../support/Service.ts"
 import { DevnetService, okData } from "../simulator/DevnetService.ts"
 import {
@@ -42,7 +42,7 @@ const givenOut = Effect.fnUntraced(function*(shop: Shop, amount: string, format:
 const lineOf = (shop: Shop, batch: { readonly id: string }) =>
   Effect.map(read(shop, batch), ({ lines: [line] }) => [line.status, line.tx_hash])
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("lists that look the same", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("lists that look the same", (it) => {
   it.effect("each take a transfer of their own, and none is told twice", () =>
     Effect.gen(function*() {
       const shop = yield* newShop
@@ -130,15 +130,26 @@ const payingAccount = mnemonicToAccount("test test test test test test test test
 const realChain = (node: Anvil) =>
   [{ use: "evm", options: { network: "base", environment: "devnet", rpc: [node.url], pollMillis: 25 } }] as const
 
-/** A node whose second account has tokens, and what starts a service that follows it. */
-const realNetwork = Effect.gen(function*() {
-  const node = yield* anvil("base")
-  yield* node.token("mint", [node.accounts[1]!, 1_000_000_000n])
-  const database = yield* migratedDatabase
-  const config = configOf({ database: database.url, chains: realChain(node) })
-  const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
-  return { node, database, start }
-})
+/** A node whose second account has tokens, and two instances that follow it on one database. */
+class RealNetwork extends Context.Service<RealNetwork, {
+  readonly node: Anvil
+  readonly database: TestDatabase
+  readonly here: Service
+  readonly there: Service
+}>()("test/RealNetwork") {
+  static readonly layer = Layer.effect(
+    RealNetwork,
+    Effect.gen(function*() {
+      const node = yield* anvil("base")
+      yield* node.token("mint", [node.accounts[1]!, 1_000_000_000n])
+      const database = yield* migratedDatabase
+      const config = configOf({ database: database.url, chains: realChain(node) })
+      const start = Effect.flatMap(temporaryDirectory, (directory) => startService({ directory, config }))
+      const [here, there] = yield* Effect.all([start, start], { concurrency: 2 })
+      return { node, database, here, there }
+    })
+  )
+}
 
 /** A batch of one payout of 2 USDC from the second account, approved. */
 const approvedPayout = Effect.fnUntraced(function*(service: Service, person: Credential, amount = "2") {
@@ -161,76 +172,78 @@ const exportList = (service: Service, by: Credential, path: string) =>
 const codeOf = ({ json, status }: { readonly json: any; readonly status: number }) =>
   status === 200 ? "given" : json.error.code as string
 
-test.live(
-  "a list leaves only a wallet that the merchant has shown to be its own, whoever names it first",
-  () =>
+layer(RealNetwork.layer, { excludeTestServices: true })("on a real network", (it) => {
+  it.effect(
+    "a list leaves only a wallet that the merchant has shown to be its own, whoever names it first",
+    () =>
+      Effect.gen(function*() {
+        const { here: service } = yield* RealNetwork
+        const stranger = yield* signIn(service, privateKeyToAccount(generatePrivateKey()))
+        const early = yield* approvedPayout(service, stranger)
+        assert.strictEqual(codeOf(yield* exportList(service, stranger, early)), "WALLET_NOT_LINKED")
+        const owner = yield* signIn(service, payingAccount)
+        // Nothing that others have named is kept from its owner.
+        assert.strictEqual(codeOf(yield* exportList(service, owner, yield* approvedPayout(service, owner))), "given")
+        const late = yield* approvedPayout(service, stranger)
+        assert.strictEqual(codeOf(yield* exportList(service, stranger, late)), "WALLET_NOT_LINKED")
+        // Nor is anybody told what the owner has given out.
+        const alike = yield* exportList(service, owner, yield* approvedPayout(service, owner))
+        assert.strictEqual(codeOf(alike), "LINES_AMBIGUOUS")
+      })
+  )
+
+  it.effect("of two lists with equal lines that are exported at once one is given out", () =>
     Effect.gen(function*() {
-      const { start } = yield* realNetwork
-      const service = yield* start
-      const stranger = yield* signIn(service, privateKeyToAccount(generatePrivateKey()))
-      const early = yield* approvedPayout(service, stranger)
-      assert.strictEqual(codeOf(yield* exportList(service, stranger, early)), "WALLET_NOT_LINKED")
+      const { here: service } = yield* RealNetwork
       const owner = yield* signIn(service, payingAccount)
-      // Nothing that others have named is kept from its owner.
-      assert.strictEqual(codeOf(yield* exportList(service, owner, yield* approvedPayout(service, owner))), "given")
-      const late = yield* approvedPayout(service, stranger)
-      assert.strictEqual(codeOf(yield* exportList(service, stranger, late)), "WALLET_NOT_LINKED")
-      // Nor is anybody told what the owner has given out.
-      const alike = yield* exportList(service, owner, yield* approvedPayout(service, owner))
-      assert.strictEqual(codeOf(alike), "LINES_AMBIGUOUS")
-    }),
-  120_000
-)
+      for (const amount of ["3", "4", "5"]) {
+        const paths = yield* Effect.all([
+          approvedPayout(service, owner, amount),
+          approvedPayout(service, owner, amount)
+        ])
+        const answers = yield* Effect.forEach(paths, (path) => exportList(service, owner, path), { concurrency: 2 })
+        assert.sameMembers(answers.map(codeOf), ["given", "LINES_AMBIGUOUS"])
+      }
+    }))
 
-test.live("of two lists with equal lines that are exported at once one is given out", () =>
-  Effect.gen(function*() {
-    const { start } = yield* realNetwork
-    const service = yield* start
-    const owner = yield* signIn(service, payingAccount)
-    for (const amount of ["3", "4", "5"]) {
-      const paths = yield* Effect.all([approvedPayout(service, owner, amount), approvedPayout(service, owner, amount)])
-      const answers = yield* Effect.forEach(paths, (path) => exportList(service, owner, path), { concurrency: 2 })
-      assert.sameMembers(answers.map(codeOf), ["given", "LINES_AMBIGUOUS"])
-    }
-  }), 120_000)
-
-test.live("two instances count one transfer for one of two equal lines", () =>
-  Effect.gen(function*() {
-    const { database, node, start } = yield* realNetwork
-    const [here, there] = yield* Effect.all([start, start], { concurrency: 2 })
-    // A session is of the instance's own URL.
-    const [person, colleague] = [yield* signIn(here, payingAccount), yield* signIn(there, payingAccount)]
-    const make = Effect.tap(approvedPayout(here, person), (path) => exportList(here, person, path))
-    const first = yield* make
-    // Two that are given out at once both find no other with the same line: as if the first had come in between.
-    const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
-    yield* sql`UPDATE batches SET parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')`
-    const paths = [first, yield* make]
-    const pay = node.send({
-      from: node.accounts[1]!,
-      to: usdc,
-      data: encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [receiver, 2_000_000n] })
-    })
-    const lookAtOnce = (txHash: string) =>
-      Effect.forEach(
-        [[here, person, paths[0]!], [there, colleague, paths[1]!]] as const,
-        ([service, by, path]) => askAt(service, by, `${path}/sent`, { part: 1, tx_hash: txHash }),
-        { concurrency: 2 }
-      )
-    const lines = Effect.forEach(paths, (path) =>
-      Effect.map(askAt(there, colleague, `${path}?expand=lines`), (batch: any) => batch.lines[0]))
-    const paid = (found: ReadonlyArray<any>) =>
-      found.filter(({ status }) => status === "paid")
-    const one = yield* pay
-    yield* lookAtOnce(one)
-    yield* until("one line is paid", lines, (found) => paid(found).length > 0)
-    // Both are looked for once more.
-    yield* lookAtOnce(`0x${"ab".repeat(32)}`)
-    yield* Effect.sleep("500 millis")
-    assert.deepStrictEqual(paid(yield* lines).map(({ tx_hash }) => tx_hash), [one])
-    const two = yield* pay
-    yield* lookAtOnce(two)
-    const both = yield* until("both are paid", lines, (found) => paid(found).length === 2)
-    assert.deepStrictEqual(new Set(both.map(({ tx_hash }) => tx_hash)), new Set([one, two]))
-    assert.deepStrictEqual((yield* askAt(here, person, "/api/v1/exceptions")).data, [])
-  }), 120_000)
+  it.effect("two instances count one transfer for one of two equal lines", () =>
+    Effect.gen(function*() {
+      const { database, here, node, there } = yield* RealNetwork
+      // A session is of the instance's own URL.
+      const [person, colleague] = [yield* signIn(here, payingAccount), yield* signIn(there, payingAccount)]
+      const make = Effect.tap(approvedPayout(here, person, "7"), (path) => exportList(here, person, path))
+      const first = yield* make
+      // Two that are given out at once both find no other with the same line: as if the first had come in between.
+      const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
+      yield* sql`UPDATE batches SET version = version + 1, parts = jsonb_set(parts::jsonb, '{0,export,inputs}', '[]')
+        WHERE id = ${first.split("/").at(-1)!}`
+      const paths = [first, yield* make]
+      const pay = node.send({
+        from: node.accounts[1]!,
+        to: usdc,
+        data: encodeFunctionData({ abi: erc20Abi, functionName: "transfer", args: [receiver, 7_000_000n] })
+      })
+      const lookAtOnce = (txHash: string) =>
+        Effect.forEach(
+          [[here, person, paths[0]!], [there, colleague, paths[1]!]] as const,
+          ([service, by, path]) => askAt(service, by, `${path}/sent`, { part: 1, tx_hash: txHash }),
+          { concurrency: 2 }
+        )
+      const lines = Effect.forEach(paths, (path) =>
+        Effect.map(askAt(there, colleague, `${path}?expand=lines`), (batch: any) => batch.lines[0]))
+      const paid = (found: ReadonlyArray<any>) =>
+        found.filter(({ status }) => status === "paid")
+      const one = yield* pay
+      yield* lookAtOnce(one)
+      yield* until("one line is paid", lines, (found) => paid(found).length > 0)
+      // Both are looked for once more.
+      yield* lookAtOnce(`0x${"ab".repeat(32)}`)
+      yield* Effect.sleep("500 millis")
+      assert.deepStrictEqual(paid(yield* lines).map(({ tx_hash }) => tx_hash), [one])
+      const two = yield* pay
+      yield* lookAtOnce(two)
+      const both = yield* until("both are paid", lines, (found) => paid(found).length === 2)
+      assert.deepStrictEqual(new Set(both.map(({ tx_hash }) => tx_hash)), new Set([one, two]))
+      assert.deepStrictEqual((yield* askAt(here, person, "/api/v1/exceptions")).data, [])
+    }))
+})

@@ -111,7 +111,7 @@ describe("a list", () => {
 const release = (by: Shop["key"], { id }: { readonly id: string }, note = "the file was deleted") =>
   send(by, `/api/v1/batches/${id}/release`, { part: 1, note })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the release of a list", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the release of a list", (it) => {
   it.effect("is a person's, is in the audit log, frees its refunds, and a late payment of it is told", () =>
     Effect.gen(function*() {
       const shop = yield* newShop

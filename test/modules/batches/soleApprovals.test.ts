@@ -75,7 +75,7 @@ const newUnapprovedRefund = Effect.fnUntraced(function*(shop: Shop, dollars: num
   return refund!
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+layer(DevnetService.layer, { excludeTestServices: true })(
   "payouts that one person approves",
   (it) => {
     it.effect("count together with refunds; above the limit of the day a second person is needed", () =>

@@ -283,6 +283,8 @@ export const runShopDeliveries = (run: ShopRunOptions): Effect.Effect<ShopReport
       const underWay = arrivals().filter(isUnderWay).length
       yield* instances[instance].end("SIGKILL")
       yield* Effect.sleep(closeMillis)
+      // Where this process stood still for as long, it looks at its sockets only after its timers.
+      yield* Effect.repeat(Effect.promise(() => new Promise((resolve) => setImmediate(resolve))), { times: 3 })
       interrupted += underWay - arrivals().filter(isUnderWay).length
       outages.push({ at, until: now() })
       if (isShortRun) yield* expireLeases({ query })

@@ -504,7 +504,7 @@ const assertTypes = (what: string, found: any) => {
   }
 }
 
-layer(Town.layer, { timeout: 90_000, excludeTestServices: true })("the API for shops of BTCPay Server", (it) => {
+layer(Town.layer, { excludeTestServices: true })("the API for shops of BTCPay Server", (it) => {
   it.effect("has a row in its matrix for every call that is served, on both addresses", () =>
     Effect.sync(() => {
       const rows = matrix.rows.map(({ permission, route }) => `${route} ${permission}`)
@@ -676,22 +676,22 @@ layer(Town.layer, { timeout: 90_000, excludeTestServices: true })("the API for s
     }))
 })
 
-layer(Layer.effect(Town, townWith({ path: "/shops/btcpay", callsPerMinute: 3 })), {
-  timeout: 90_000,
-  excludeTestServices: true
-})("the API for shops with a path and a limit of the operator's", (it) => {
-  it.effect("refuses a key's fourth call with when to try again, and no other key", () =>
-    Effect.gen(function*() {
-      const { newKey, service } = yield* Town
-      const call = (headers: Record<string, string>) =>
-        exchange(service.url, "/shops/btcpay/api/v1/stores", { headers })
-      const headers = token(yield* newKey({ use: "btcpay" }))
-      for (let n = 0; n < 3; n++) answered(yield* call(headers))
-      const refused = yield* call(headers)
-      assert.strictEqual(refused.status, 429)
-      assert.strictEqual(refused.json.code, "rate-limited")
-      assert.isAtLeast(Number(refused.headers["retry-after"]), 1)
-      answered(yield* call(token(yield* newKey({ use: "btcpay" }))))
-      assert.strictEqual((yield* exchange(service.url, "/btcpay/api/v1/stores", { headers })).status, 404)
-    }))
-})
+layer(Layer.effect(Town, townWith({ path: "/shops/btcpay", callsPerMinute: 3 })), { excludeTestServices: true })(
+  "the API for shops with a path and a limit of the operator's",
+  (it) => {
+    it.effect("refuses a key's fourth call with when to try again, and no other key", () =>
+      Effect.gen(function*() {
+        const { newKey, service } = yield* Town
+        const call = (headers: Record<string, string>) =>
+          exchange(service.url, "/shops/btcpay/api/v1/stores", { headers })
+        const headers = token(yield* newKey({ use: "btcpay" }))
+        for (let n = 0; n < 3; n++) answered(yield* call(headers))
+        const refused = yield* call(headers)
+        assert.strictEqual(refused.status, 429)
+        assert.strictEqual(refused.json.code, "rate-limited")
+        assert.isAtLeast(Number(refused.headers["retry-after"]), 1)
+        answered(yield* call(token(yield* newKey({ use: "btcpay" }))))
+        assert.strictEqual((yield* exchange(service.url, "/btcpay/api/v1/stores", { headers })).status, 404)
+      }))
+  }
+)

@@ -100,7 +100,7 @@ const pay = (id: string, more: object = {}) =>
 
 const only = { paymentMethods: ["USDC-BASE"] }
 
-layer(Shop.layer, { timeout: 60_000, excludeTestServices: true })("a payor of a shop", (it) => {
+layer(Shop.layer, { excludeTestServices: true })("a payor of a shop", (it) => {
   it.effect("reads its price first, what came and what is left in it, and the whole of it once it is paid", () =>
     Effect.gen(function*() {
       const order = yield* newOrder({ checkout: only })

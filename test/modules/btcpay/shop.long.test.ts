@@ -185,7 +185,7 @@ const verify = ({ body, headers }: ReceivedRequest, secret: string) => {
   assert.deepStrictEqual(Object.keys(headers).filter((name) => /^(x-service|webhook)-/.test(name)), [])
 }
 
-layer(Town.layer, { timeout: 60_000, excludeTestServices: true })("a shop of BTCPay Server", (it) => {
+layer(Town.layer, { excludeTestServices: true })("a shop of BTCPay Server", (it) => {
   it.effect("connects: its key, its server, its store and its payment methods are those that plugins compare", () =>
     Effect.gen(function*() {
       const { call, key, store } = yield* Town

@@ -100,7 +100,7 @@ describe("the journal of the copy", () => {
   it.live("is as the chain is after a random history", () =>
     Effect.gen(function*() {
       yield* runHistory(yield* bitcoinChain, yield* migratedDatabase, 1)
-    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")), 60_000)
+    }).pipe(Effect.scoped, Effect.provideService(References.MinimumLogLevel, "Fatal")))
 })
 
 const Byte = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 255 }))

@@ -4,7 +4,9 @@
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import type { ChainDriver, SharedWallet } from "../../../runtime/Chains.ts"
+import { silenceMillis } from "../../../runtime/chains/FollowerState.ts"
 import { readAddress } from "../../../schemas/Address.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import { type Network, networks } from "../../../schemas/Network.ts"
@@ -93,6 +95,23 @@ describe("simulated networks", () => {
         const steps = new Set(heads.slice(1).map((head, place) => head - heads[place]!))
         assert.sameMembers([...steps], network === "solana" ? [1, 2] : [1], network)
         assert.strictEqual(marks.at(-1), heads.at(-1 - lag), network)
+      }
+    }).pipe(Effect.scoped))
+
+  it.effect("answer while nothing happens on them, so that none is called silent between two blocks", () =>
+    Effect.gen(function*() {
+      for (const network of triedNetworks) {
+        const driver = yield* driverOf(network)
+        let answers = 0
+        yield* Effect.forkScoped(
+          Stream.runForEach(driver.follow([], watching([])), () => Effect.sync(() => void answers++)),
+          { startImmediately: true }
+        )
+        for (let minute = 0; minute < 3; minute++) {
+          yield* TestClock.adjust(silenceMillis - 1)
+          assert.isAbove(answers, 0, network)
+          answers = 0
+        }
       }
     }).pipe(Effect.scoped))
 

@@ -56,7 +56,7 @@ const values = (page: string) =>
     )
   )
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the proof of the payee", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the proof of the payee", (it) => {
   it.effect("is shown where the merchant wants it, and gives the very address in every language", () =>
     Effect.gen(function*() {
       const shop = yield* newShop

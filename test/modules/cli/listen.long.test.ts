@@ -110,7 +110,6 @@ describe("tillwire", () => {
         const missing = yield* runCommand(["invoice", "show", "inv_none"], environment)
         assert.strictEqual(missing.code, 4, missing.stderr)
         assert.strictEqual(missing.stdout, "")
-      }).pipe(Effect.scoped),
-    120_000
+      }).pipe(Effect.scoped)
   )
 })

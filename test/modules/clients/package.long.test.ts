@@ -180,7 +180,7 @@ describe("the package", () => {
     contents = await installPackages(folder)
     write("package.json", JSON.stringify({ name: "shop", type: "module", private: true }))
     return () => rmSync(folder, { recursive: true, force: true })
-  }, 120_000)
+  })
 
   it("runs in a project that only knows JavaScript", () => {
     write("program.mjs", program)
@@ -191,19 +191,19 @@ describe("the package", () => {
   it("is typed for one that is strict about types", () => {
     write("typed.ts", typed)
     assert.strictEqual(complaints(["typed.ts"], []), "")
-  }, 120_000)
+  })
 
   it("is typed for programs that a bundler resolves", () => {
     write("typed.ts", typed)
     const resolution = { module: "ESNext", moduleResolution: "Bundler" }
     assert.strictEqual(complaints(["typed.ts"], [], resolution), "")
-  }, 120_000)
+  })
 
   it("is typed as the guides and its own comments use it", () => {
     for (const [name, text] of Object.entries(pages)) write(`${name}.ts`, text())
     assert.includeMembers(Object.keys(pages), ["webhooks", "websockets", "readme"])
     assert.strictEqual(complaints(Object.keys(pages).map((name) => `${name}.ts`), ["node"]), "")
-  }, 120_000)
+  })
 
   it("holds no test, no data and no secret", () => {
     const names = contents["tillwire"]!.map(({ path }) => path)

@@ -75,8 +75,14 @@ export class CustomerTown extends Context.Service<CustomerTown, {
         return owner
       })
       const context = yield* Layer.build(Layer.orDie(connect(database)))
+      const sql = Context.get(context, SqlClient.SqlClient)
+      // What is started next need not wait until the leases of what was killed run out, half a minute for some.
+      const end = Effect.andThen(
+        running.end("SIGKILL"),
+        Effect.orDie(Effect.asVoid(sql`UPDATE leases SET until = '-infinity'`))
+      )
       return CustomerTown.of({
-        sql: Context.get(context, SqlClient.SqlClient),
+        sql,
         receiver,
         mine: yield* settle,
         other: yield* settle,
@@ -86,8 +92,8 @@ export class CustomerTown extends Context.Service<CustomerTown, {
             headers: { ...credential, ...(body === undefined ? {} : { "idempotency-key": randomUUID() }), ...headers },
             ...(body === undefined ? {} : { body })
           }),
-        killAndRestart: Effect.andThen(running.end("SIGKILL"), running.boot),
-        end: running.end("SIGKILL"),
+        killAndRestart: Effect.andThen(end, running.boot),
+        end,
         boot: running.boot
       })
     })

@@ -115,7 +115,7 @@ const buy = Effect.fnUntraced(function*(owner: Owner, person: Person, refundWall
 const erase = (owner: Owner, person: Person, key = randomUUID()) =>
   ok(owner.jwt, customerPath(person.id, "erase"), {}, { "idempotency-key": key })
 
-layer(CustomerTown.layer, { excludeTestServices: true, timeout: "120 seconds" })("a customer", (it) => {
+layer(CustomerTown.layer, { excludeTestServices: true })("a customer", (it) => {
   it.effect("who is erased is found nowhere, while money, events and the audit chain stay as they were", () =>
     Effect.gen(function*() {
       const town = yield* CustomerTown
@@ -322,6 +322,14 @@ layer(CustomerTown.layer, { excludeTestServices: true, timeout: "120 seconds" })
           WHERE sum = 'metrics.customers' AND key = ${`standard:${name}`} ORDER BY width`.pipe(Effect.orDie)
       const before = yield* sums(person.id)
       assert.isNotEmpty(before)
+      // What is on its way stays until it has arrived, and so would the answer to it.
+      yield* until(
+        "all deliveries are over",
+        sql`SELECT 1 FROM webhook_deliveries WHERE merchant_id = ${mine.merchantId} AND due_at IS NOT NULL`.pipe(
+          Effect.orDie
+        ),
+        (open) => open.length === 0
+      )
       const yearFromNow = BigInt(Date.now() + 31_536_000_000)
       yield* pruneMerchant(mine.merchantId, yearFromNow).pipe(
         Effect.provideService(SqlClient.SqlClient, sql),

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { randomUUID } from "node:crypto"
 import { customerPath, CustomerTown, erased, ok } from "./CustomerTown.ts"
 
-layer(CustomerTown.layer, { excludeTestServices: true, timeout: "120 seconds" })(
+layer(CustomerTown.layer, { excludeTestServices: true })(
   "the saved views of a customer",
   (it) => {
     it.effect("who is erased are removed, and those of others stay", () =>

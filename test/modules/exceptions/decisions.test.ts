@@ -1,7 +1,7 @@
 /**
  * Goal: every exception that the simulator can cause is decided on over HTTP by each action that the reference allows
  * for its type, and the books agree after each. Method: a table of what happens, on a whole devnet whose merchant has
- * wallets of its own; `journey.test.ts` has the other types, `test/modules/screening/journey.test.ts` the screened ones.
+ * wallets of its own; `journey.long.test.ts` has the other types, `test/modules/screening/journey.test.ts` the screened ones.
  */
 import { HDKey } from "@scure/bip32"
 import { assert, layer } from "@effect/vitest"
@@ -113,7 +113,7 @@ const table: ReadonlyArray<{
   }
 ]
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("an exception", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("an exception", (it) => {
   for (const { allowed, happen, leaves, namesNoInvoice = false, type } of table) {
     it.effect(`${type} is decided on by ${allowed.join(", ")}, and by nothing else`, () =>
       Effect.forEach(allowed, (action) =>

@@ -50,7 +50,7 @@ const openOf = (player: DevnetMerchant, invoiceId: string) =>
 const resolve = (player: DevnetMerchant, { id }: { readonly id: string }, action: string, note = "") =>
   call(player, `/api/v1/exceptions/${id}/resolve`, { action, note })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("an accident", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("an accident", (it) => {
   it.effect("of each kind opens its exception, and each decision that it allows is made once and closes it", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

@@ -5,7 +5,7 @@
  */
 import { NodeHttpClient } from "@effect/platform-node"
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { makeDriver } from "../../../modules/chains/evm.ts"
 import { devnetXpub } from "../../../modules/chains/simulated.ts"
@@ -14,6 +14,7 @@ import { Chains } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { usdc } from "../../fixtures/tokens.ts"
 import { type Anvil, anvil } from "../../support/Anvil.ts"
+import { until } from "../../support/Service.ts"
 import { type DatabaseProxy, makeDatabaseProxy } from "../../support/DatabaseProxy.ts"
 import {
   callerOf,
@@ -71,17 +72,7 @@ const look = Effect.fnUntraced(function*(id: string, expiresAt: number) {
   return (yield* (yield* Invoices).find(id))!.invoice.status
 })
 
-const until = <E, R>(what: string, done: Effect.Effect<boolean, E, R>) =>
-  done.pipe(
-    Effect.flatMap((is) => is ? Effect.void : Effect.fail(`not yet: ${what}`)),
-    Effect.retry(Schedule.spaced(50).pipe(Schedule.upTo({ duration: "25 seconds" }))),
-    Effect.orDie
-  )
-
-layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), {
-  excludeTestServices: true,
-  timeout: "60 seconds"
-})(
+layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), { excludeTestServices: true })(
   "a node that cannot be reached for some seconds",
   (it) => {
     it.effect("loses no payment that it mined in time", () =>
@@ -94,7 +85,7 @@ layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), {
         const expiresAt = Number(block.timestamp)
         assert.strictEqual(yield* look(id, expiresAt), "unpaid")
         yield* line.set("through")
-        yield* until("it is paid", Effect.map(look(id, expiresAt), (status) => status === "paid"))
+        yield* until("it is paid", Effect.orDie(look(id, expiresAt)), (status) => status === "paid")
         assert.notInclude((yield* eventsOf(id)).map(({ type }) => type), "invoice.expired")
         assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(id), [])
       }))
@@ -107,7 +98,7 @@ layer(Town.layer.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))), {
         const expiresAt = seconds()
         assert.strictEqual(yield* look(id, expiresAt), "unpaid")
         yield* line.set("through")
-        yield* until("it expired", Effect.map(look(id, expiresAt), (status) => status === "expired"))
+        yield* until("it expired", Effect.orDie(look(id, expiresAt)), (status) => status === "expired")
         assert.isAtMost(seconds() - expiresAt, 20)
         assert.deepStrictEqual<ReadonlyArray<string>>(yield* openExceptions(id), [])
       }))

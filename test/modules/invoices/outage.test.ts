@@ -4,7 +4,7 @@
  * tells blocks when it wants to.
  */
 import { assert, layer } from "@effect/vitest"
-import { Effect, Layer, Queue, Schedule, Stream } from "effect"
+import { Effect, Layer, Queue, Stream } from "effect"
 import { SqlClient } from "effect/sql"
 import { devnetXpub, make as makeSimulated } from "../../../modules/chains/simulated.ts"
 import { Invoices } from "../../../modules/invoices/plugin.ts"
@@ -12,6 +12,7 @@ import { baseUnits } from "../../../schemas/Money.ts"
 import { type ChainEvent, Chains, type ObservedTransfer } from "../../../runtime/Chains.ts"
 import { layer as chainsLayer } from "../../../runtime/chains/TransferJournal.ts"
 import { usdc } from "../../fixtures/tokens.ts"
+import { until } from "../../support/Service.ts"
 import {
   callerOf,
   choose,
@@ -80,20 +81,17 @@ const look = Effect.fnUntraced(function*(id: string) {
   return yield* statusOf(id)
 })
 
-const until = (what: string, done: Effect.Effect<boolean, unknown, any>) =>
-  done.pipe(
-    Effect.flatMap((is) => is ? Effect.void : Effect.fail(`not yet: ${what}`)),
-    Effect.retry(Schedule.spaced(20).pipe(Schedule.upTo({ duration: "10 seconds" }))),
-    Effect.orDie
-  )
-
 const read = (time: number) =>
-  until(`a block of ${time} is read`, Effect.map(Chains, (chains) => chains.status("devnet")[0]?.headTime === time))
+  until(
+    `a block of ${time} is read`,
+    Effect.map(Chains, (chains) => chains.status("devnet")[0]?.headTime),
+    (headTime) => headTime === time
+  )
 
 const town = node.pipe(Layer.provideMerge(invoiceServiceOn(chainsLayer))) as typeof invoiceServiceOn extends
   (...all: any) => infer L ? L : never
 
-layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage around expires_at", (it) => {
+layer(town, { excludeTestServices: true })("an outage around expires_at", (it) => {
   it.effect("loses no payment that was mined in time: the invoice waits, and is paid when its block is read", () =>
     Effect.gen(function*() {
       yield* block(seconds() - 100)
@@ -101,7 +99,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage aro
       assert.strictEqual(yield* look(id), "unpaid")
       yield* block(expiresAt - 5, payment(matchKey))
       yield* block(seconds())
-      yield* until("it is paid", Effect.map(statusOf(id), (status) => status === "paid"))
+      yield* until("it is paid", statusOf(id), (status) => status === "paid")
       assert.strictEqual(yield* look(id), "paid")
       const types = (yield* eventsOf(id)).map(({ type }) => type)
       assert.notInclude(types, "invoice.expired")
@@ -133,7 +131,7 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage aro
       yield* read(now)
       assert.strictEqual(yield* look(id), "unpaid")
       yield* Queue.offer(events, { _tag: "Condition", condition: "ok" })
-      yield* until("it expired", Effect.map(look(id), (status) => status === "expired"))
+      yield* until("it expired", Effect.orDie(look(id)), (status) => status === "expired")
     }))
 
   it.effect("after 24 h it expires with an exception that says what was not seen", () =>
@@ -141,8 +139,8 @@ layer(town, { excludeTestServices: true, timeout: "60 seconds" })("an outage aro
       const sql = yield* SqlClient.SqlClient
       const { id } = yield* expired(86_400)
       yield* Queue.offer(events, { _tag: "Condition", condition: "disagreement" })
-      const isOff = Effect.map(Chains, (chains) => chains.status("devnet")[0]?.condition === "disagreement")
-      yield* until("the nodes disagree", isOff)
+      const condition = Effect.map(Chains, (chains) => chains.status("devnet")[0]?.condition)
+      yield* until("the nodes disagree", condition, (is) => is === "disagreement")
       assert.strictEqual(yield* look(id), "expired")
       const rows = yield* sql<any>`SELECT type, evidence FROM exceptions WHERE invoice_id = ${id}::uuid`
       assert.deepStrictEqual(rows, [

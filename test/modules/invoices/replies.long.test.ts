@@ -7,7 +7,6 @@ import { assert, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { randomBytes } from "node:crypto"
 import { pruneEventsOnce } from "../../../runtime/commit/Retention.ts"
 import { eventRetentionDays } from "../../../runtime/store/partitions/Tables.ts"
 import { keptDays } from "../../../runtime/http/Replies.ts"
@@ -32,8 +31,9 @@ const path = "/api/v1/invoices"
 
 type Masters = readonly [Buffer, ...ReadonlyArray<Buffer>]
 
-const firstMaster = randomBytes(32)
-const secondMaster = randomBytes(32)
+/** Constants, because of random keys one in 256 pairs has one id for both, which is refused. */
+const firstMaster = Buffer.alloc(32, 1)
+const secondMaster = Buffer.alloc(32, 2)
 
 /** A function that starts one more instance over the same new database, and runs what it is given there. */
 const deployment = Effect.map(
@@ -66,8 +66,6 @@ const bodies: ReadonlyArray<object> = [
   { amount: 4_999_999, customer_id: "\u2028 \u007f \" \\ \u0001 é 😀", locale: "de" },
   { amount: 10, metadata: { "1": 1e21, a: [-0, null, { "\u2029": "</script>" }], "": 0.1, object: "},{" } }
 ]
-
-const instanceTests = { timeout: 60_000 }
 
 it.effect(
   "is the first answer for every body, environment, scope and version, on instances of any age",
@@ -107,8 +105,7 @@ it.effect(
       const fresh = yield* rotated(callerOf(merchant).call(path, post({ amount: 10 }, "fresh")))
       assert.include(fresh.json.payment_url, "https://other.example.com/till/pay/")
       assertRepeat(fresh, yield* rotated(callerOf(merchant).call(path, post({ amount: 10 }, "fresh"))))
-    }),
-  instanceTests
+    })
 )
 
 it.effect("is the answer of then, whatever became of the invoice", () =>
@@ -136,7 +133,7 @@ it.effect("is the answer of then, whatever became of the invoice", () =>
       assertRepeat(expired, yield* create("expired"))
       assertRepeat(cancelAnswer, yield* cancel)
     }))
-  }), instanceTests)
+  }))
 
 it.effect(
   "is one for two instances that are asked at once; another body is refused by both",
@@ -161,8 +158,7 @@ it.effect(
           refused(other, 422, "IDEMPOTENCY_KEY_REUSED")
         }
       }
-    }),
-  instanceTests
+    })
 )
 
 it.effect(
@@ -178,8 +174,7 @@ it.effect(
       assert.strictEqual((yield* stranger(create)).status, 500)
       assertRepeat(first, yield* on(create))
       assert.strictEqual((yield* on(caller.ok(path))).total, 1)
-    }),
-  instanceTests
+    })
 )
 
 it.effect(
@@ -199,8 +194,7 @@ it.effect(
         }
         assert.isBelow(rows[0]!.size, 350)
       }))
-    }),
-  instanceTests
+    })
 )
 
 it.effect("ends before its event does, and the key is free then", () =>
@@ -226,4 +220,4 @@ it.effect("ends before its event does, and the key is free then", () =>
       ok(fresh)
       assert.deepStrictEqual([replayed(fresh), fresh.json.invoice_id === first.json.invoice_id], [null, false])
     }))
-  }), instanceTests)
+  }))

@@ -75,7 +75,7 @@ const resolve = ({ id }: Pick<ExceptionState, "id">, action: ExceptionAction): C
 const giveUp = (exceptionId: string, refundId = "re_1"): Command => ({
   _tag: "TrackRefund",
   refund: { id: refundId, paymentId: null, source: "all", amount: usdMillis(0n), isSent: false },
-  reopens: { exceptionId, standing: usdMillis(0n) }
+  reopenedException: { exceptionId, otherRefundsAmount: usdMillis(0n) }
 })
 
 const exceptionOf = (state: Aggregate, type: string): ExceptionState => {
@@ -97,6 +97,75 @@ const openAmounts = ({ exceptions }: Aggregate) =>
 
 const late = arrival(7, 50_000n, { seenAt: expiresAt + 10 })
 const expired = () => decided(fresh(), [tick], expiresAt).next
+
+describe("an invoice of which all that came was refunded", () => {
+  const first = arrival(1, 20_000n)
+  const second = arrival(2, 10_000n)
+  const giveBack = ({ id }: IncomingTransfer, amount: bigint): Command => ({
+    _tag: "Refund",
+    paymentId: id,
+    amount: usdMillis(amount)
+  })
+
+  it("is canceled where more was under way a day after that was seen: until then it may come back", () => {
+    const waiting = decided(fresh(), [...come(first), observe(second), giveBack(first, 20_000n)]).next
+    assert.strictEqual(waiting.invoice.status, "underpaid", "the rest may come")
+    const gone = decided(waiting, [revert(second)]).next
+    const end = second.seenAt + 86_400
+    assert.include(gone.invoice, { status: "underpaid", dueAt: end })
+    assert.deepStrictEqual(decided(gone, [tick], expiresAt + 600).next.exceptions, [], "nobody accepts what went back")
+    assert.strictEqual(decided(gone, come(second)).next.invoice.amountPaid, 30_000n)
+    const { events, next } = decided(gone, [tick], end)
+    assert.include(next.invoice, { status: "canceled", dueAt: null })
+    assert.deepStrictEqual(events.map(({ type }) => type), ["invoice.updated", "invoice.canceled"])
+    assert.deepStrictEqual(next.exceptions, [])
+  })
+
+  it("is canceled where the last money that was not refunded leaves its chain after its end", () => {
+    const over = decided(decided(fresh(), come(first, second)).next, [tick], expiresAt + 600).next
+    const exception = exceptionOf(over, "underpaid_expired")
+    const partly = decided(
+      over,
+      [resolve(exception, "refund"), giveBack(first, 20_000n), revert(second)],
+      expiresAt + 700
+    )
+    assert.strictEqual(partly.next.invoice.status, "underpaid")
+    const { next } = decided(partly.next, [tick], second.seenAt + 86_400)
+    assert.strictEqual(next.invoice.status, "canceled")
+    assert.deepStrictEqual(openAmounts(next).filter(([type]) => type === "underpaid_expired"), [])
+  })
+
+  it("waits for its end where nothing counts any more", () => {
+    const paid = decided(fresh(), [...come(first), giveBack(first, 5_000n)]).next
+    assert.strictEqual(decided(paid, [revert(first)]).next.invoice.status, "unpaid")
+  })
+})
+
+describe("the amount of a refused payment's exception", () => {
+  const quote = late.metadata.quote!
+
+  it("is what the payment is worth, also where that is known only later", () => {
+    const unpriced: IncomingTransfer = { ...late, amount: usdMillis(0n), metadata: { ...late.metadata, quote: null } }
+    const seen = decided(expired(), come(unpriced), expiresAt + 20).next
+    assert.deepStrictEqual(openAmounts(seen), [["late_payment", 0n]])
+    const value: Command = { _tag: "Value", paymentId: late.id, amount: usdMillis(50_000n), quote }
+    const priced = decided(seen, [value], expiresAt + 30)
+    assert.deepStrictEqual(openAmounts(priced.next), [["late_payment", 50_000n]])
+    assert.lengthOf(priced.changedExceptions, 1)
+    assert.deepStrictEqual(priced.events.map(({ type }) => type), ["invoice_payment.updated"])
+    const kept = decided(seen, [resolve(exceptionOf(seen, "late_payment"), "credit"), value], expiresAt + 30).next
+    assert.deepStrictEqual(openAmounts(kept), [], "what was decided is not asked again")
+  })
+
+  it("is that of the transfer as it came back to its chain", () => {
+    const seen = decided(expired(), come(late), expiresAt + 20).next
+    const less: IncomingTransfer = { ...late, units: 30_000_000n, amount: usdMillis(30_000n) }
+    const back = decided(seen, [revert(late), observe(less)], expiresAt + 30).next
+    const exception = exceptionOf(back, "late_payment")
+    assert.deepStrictEqual(openAmounts(back), [["late_payment", 30_000n]])
+    assert.strictEqual(exception.evidence["token_amount"], "30.000000")
+  })
+})
 
 describe("accepting", () => {
   it("a part after its grace pays the invoice with what came, and tells of it as of any paid invoice", () => {

@@ -81,7 +81,7 @@ const faults = {
   }
 }
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the check of the books", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the check of the books", (it) => {
   it.effect("finds refunds, adjustments and settlements that are not as they are booked", () =>
     Effect.gen(function*() {
       const player = yield* busyMerchant

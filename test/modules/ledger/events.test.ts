@@ -45,7 +45,7 @@ const assertTold = Effect.fnUntraced(function*(player: DevnetMerchant) {
   return booked
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the events of the books", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the events of the books", (it) => {
   it.effect("tell of each balance transaction that the list shows, as it was booked, once", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

@@ -53,7 +53,7 @@ const trade = Effect.fnUntraced(function*(player: DevnetMerchant) {
   })
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the files of the books", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the files of the books", (it) => {
   it.effect(
     "balance in each transaction and come to the balance, over many pages, each row once",
     () =>
@@ -138,8 +138,7 @@ layer(DevnetService.layer, { excludeTestServices: true, timeout: "90 seconds" })
         )
         assert.lengthOf(lines, journal.length + 2)
         assert.isTrue(lines.includes(Object.values(journal[0]!).map((cell) => cell ?? "").join(",")))
-      }),
-    60_000
+      })
   )
 
   it.effect("hold what was booked in their span, and no other merchant's", () =>
@@ -178,6 +177,5 @@ it.live(
         assert.strictEqual(param, "kind")
       }
       for (const kind of ["invoices", "koinly"]) assert.strictEqual((yield* read(kind)).status, 200, kind)
-    }).pipe(Effect.scoped),
-  60_000
+    }).pipe(Effect.scoped)
 )

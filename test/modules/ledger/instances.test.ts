@@ -68,6 +68,5 @@ it.live(
       const answered = [...first, ...second].filter((paid) => paid).length + 1
       // What was committed when its caller was not answered is in the books as well.
       assert.isAtLeast(available, answered * amountUsd * 1_000)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

@@ -12,7 +12,7 @@ import { rpcToken, until } from "../../support/Service.ts"
 import { assertRefused, DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
 import { assertBalanced, balanceOf, call, ledger, newInvoice, send, simulate, transactionsOf } from "./Books.ts"
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the books of a merchant", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the books of a merchant", (it) => {
   it.effect("hold a payment pending until it is deep enough, then available, in one transaction", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

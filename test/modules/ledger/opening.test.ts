@@ -9,7 +9,7 @@ import { until } from "../../support/Service.ts"
 import { DevnetService, newDevnetMerchant } from "../simulator/DevnetService.ts"
 import { assertBalanced, balanceOf, call, newInvoice, settle, simulate, transactionsOf } from "./Books.ts"
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("books that begin late", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("books that begin late", (it) => {
   it.effect("hold what stood before them, also a payment that moves before its turn, without a single event", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

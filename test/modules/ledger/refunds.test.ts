@@ -24,7 +24,7 @@ const transition = Effect.fnUntraced(function*({ commerce }: DevnetMerchant, ord
 const destination = { network: "base", address: "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" }
 const all = { amount_mode: "remaining", reason: "requested_by_customer", fee_bearer: "merchant" }
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the books of a refund", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the books of a refund", (it) => {
   it.effect("hold its money apart once it is opened, and give it back when it is canceled", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

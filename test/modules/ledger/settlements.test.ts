@@ -35,7 +35,7 @@ const put = Effect.fnUntraced(function*({ merchant }: DevnetMerchant, path: stri
   })
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("settlements", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("settlements", (it) => {
   it.effect("are one for each day, asset and wallet, named by their payments, and add up", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

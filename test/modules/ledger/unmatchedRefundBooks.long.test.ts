@@ -79,7 +79,7 @@ const csv = Effect.fnUntraced(function*(player: DevnetMerchant, kind: string) {
   return rows.map((row) => Object.fromEntries(head!.map((name, place) => [name, row[place]])))
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" })(
+layer(DevnetService.layer, { excludeTestServices: true })(
   "the books of unmatched money",
   (it) => {
     it.effect("hold it for its refund, give it back when that is canceled, and let it go when it is paid", () =>

@@ -80,7 +80,7 @@ const commit = (world: World, event: UnmatchedEvent, changed: ReadonlyArray<Refu
     assert.isEmpty(changed, "no refund changes without its exception")
     return world
   }
-  const after: ExceptionRecord = { ...owner, isMerchants: true, invoice: null, payment: null, exception }
+  const after: ExceptionRecord = { ...owner, belongsToMerchant: true, invoice: null, payment: null, exception }
   const isLeaving = world.record !== null && exception.resolution !== null && hasLeft(exception) &&
     !hasLeft(world.record.exception)
   const moved = isLeaving ? failLeft(world.refunds, world.now) : changed
@@ -151,13 +151,13 @@ const decideRefund = (roll: RandomNumbers, world: World): World => {
   const command = commandOf(roll, world)
   const decision = decideUnmatchedRefund(refund, command, record, now)
   if (isPublicError(decision) || decision.next === refund) return world
-  const { next, reopens } = decision
+  const { next, reopenedException } = decision
   assert.strictEqual(next.version, refund.version + 1)
   if (next.status === "processing" && refund.status !== "processing") {
     assert.isFalse(hasLeft(record.exception), "nothing is sent for money that is gone")
   }
   const isPaid = next.status === "succeeded" && refund.status !== "succeeded"
-  const event: UnmatchedEvent = { _tag: reopens === undefined ? "Touch" : "GiveUp" }
+  const event: UnmatchedEvent = { _tag: reopenedException === undefined ? "Touch" : "GiveUp" }
   return commit({ ...world, payouts: world.payouts + (isPaid ? 1 : 0) }, event, [next])
 }
 

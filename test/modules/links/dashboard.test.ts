@@ -60,7 +60,7 @@ const town = Layer.effect(
   })
 )
 
-layer(town, { excludeTestServices: true, timeout: "2 minutes" })("payment links in the dashboard", (it) => {
+layer(town, { excludeTestServices: true })("payment links in the dashboard", (it) => {
   it.effect("are made, shown with code, button and poster, and turned off and on", () =>
     Effect.gen(function*() {
       const { home, key, owner, service } = yield* Town

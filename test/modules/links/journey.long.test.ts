@@ -160,7 +160,7 @@ const pay = (invoice: string) =>
     (answer) => assertStatus(200, answer)
   )
 
-layer(Deployed.layer, { excludeTestServices: true, timeout: "2 minutes" })("a payment link", (it) => {
+layer(Deployed.layer, { excludeTestServices: true })("a payment link", (it) => {
   it.effect("makes an invoice by its button, none by its page, and counts what was paid", () =>
     Effect.gen(function*() {
       const link = yield* makeLink({ description: "Two hours, tea included" })

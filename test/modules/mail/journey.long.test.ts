@@ -122,7 +122,7 @@ const arrivedAt = Effect.fnUntraced(function*(email: string) {
   return yield* until("a message arrives", arrived, (found) => found.length > 0)
 })
 
-layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that sends mail", (it) => {
+layer(town, { excludeTestServices: true })("a shop that sends mail", (it) => {
   it.effect("has a claim link sent to the customer, whose address is filled in, and who opens it", () =>
     Effect.gen(function*() {
       const { service } = yield* Town

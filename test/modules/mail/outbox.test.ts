@@ -4,7 +4,7 @@
  * and time of an attempt are what the test says.
  */
 import { assert, describe, it, layer } from "@effect/vitest"
-import { Cause, Effect, Exit, Fiber, Layer } from "effect"
+import { Cause, Deferred, Effect, Exit, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomBytes } from "node:crypto"
 import * as mailTables from "../../../modules/mail/migrations.ts"
@@ -87,13 +87,27 @@ const newSender = Effect.fnUntraced(function*(send: Send, secrets?: Secrets["Ser
   return { run, sent, source }
 })
 
+/** A send with one `result` for all messages; that of `message` is held from when it has begun until the test ends it. */
+const heldSend = Effect.fnUntraced(function*({ merchantId, id }: MailMessage, result: ReturnType<Send>) {
+  const [begun, ended] = [yield* Deferred.make<void>(), yield* Deferred.make<void>()]
+  const send: Send = ({ key }) =>
+    Effect.gen(function*() {
+      if (key.merchantId === merchantId && key.id === id) {
+        yield* Deferred.succeed(begun, undefined)
+        yield* Deferred.await(ended)
+      }
+      return yield* result
+    })
+  return { begun: Deferred.await(begun), end: Deferred.succeed(ended, undefined), send }
+})
+
 const idsOf = (sent: ReadonlyArray<OutgoingMail>, { merchantId }: MailMessage) =>
   sent.filter(({ key }) => key.merchantId === merchantId).map(({ key }) => key.id)
 
 const taken: Send = () => Effect.void
 const unavailable: Send = () => Effect.fail(new MailUnavailable({ reason: "busy" }))
 
-layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message", (it) => {
+layer(service, { excludeTestServices: true })("a message", (it) => {
   it.effect("is readable by nobody while it waits, and gone once it is sent", () =>
     Effect.gen(function*() {
       const message = newMessage({ customerId: "cust_1" })
@@ -150,9 +164,10 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
     Effect.gen(function*() {
       const message = newMessage()
       yield* store(message)
-      const first = yield* newSender(() => Effect.never)
+      const { begun, send } = yield* heldSend(message, Effect.never)
+      const first = yield* newSender(send)
       const fiber = yield* Effect.forkChild(first.run())
-      yield* Effect.sleep("200 millis")
+      yield* begun
       yield* Fiber.interrupt(fiber)
       assert.deepStrictEqual(idsOf(first.sent, message), [message.id])
       const second = yield* newSender(taken)
@@ -169,13 +184,13 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
     Effect.gen(function*() {
       const message = newMessage()
       yield* store(message)
-      const slow = yield* newSender(() =>
-        Effect.andThen(Effect.sleep("400 millis"), Effect.fail(new MailRejected({ reason: "late" })))
-      )
+      const { begun, end, send } = yield* heldSend(message, Effect.fail(new MailRejected({ reason: "late" })))
+      const slow = yield* newSender(send)
       const fiber = yield* Effect.forkChild(slow.run())
-      yield* Effect.sleep("100 millis")
+      yield* begun
       const second = yield* newSender(unavailable)
       yield* second.run(attemptSeconds + 1)
+      yield* end
       yield* Fiber.join(fiber)
       assert.include(yield* rowOf(message), { status: "waiting", attempts: 2 })
     }))
@@ -289,11 +304,13 @@ layer(service, { excludeTestServices: true, timeout: "60 seconds" })("a message"
       const { next, records } = yield* keeper.records(person, null)
       assert.deepStrictEqual([records.length, next], [1, null])
       assert.deepInclude(records[0]!.data as object, { id: "one", kind: "example", to: mine.to })
-      const { run } = yield* newSender(() => Effect.andThen(Effect.sleep("300 millis"), unavailable(null as never)))
+      const { begun, end, send } = yield* heldSend(mine, unavailable(null as never))
+      const { run } = yield* newSender(send)
       const fiber = yield* Effect.forkChild(run())
-      yield* Effect.sleep("100 millis")
+      yield* begun
       const erasure = { ...person, until: "", hashOf: (text: string) => text } as never
       assert.isNull(yield* keeper.erase(erasure, null))
+      yield* end
       yield* Fiber.join(fiber)
       assert.include(yield* rowOf(mine), {
         status: "erased",

@@ -139,7 +139,7 @@ const anHourPasses = Effect.gen(function*() {
     )).pipe(Effect.provide(connect(database)), Effect.orDie)
 })
 
-layer(town, { excludeTestServices: true, timeout: "2 minutes" })("a shop that sends notices", (it) => {
+layer(town, { excludeTestServices: true })("a shop that sends notices", (it) => {
   it.effect("tells who may decide of a case, and nobody else: not who chose nothing, who only looks, or who left", () =>
     Effect.gen(function*() {
       const { home, owner, server, service } = yield* Town

@@ -127,7 +127,7 @@ const anHourPasses = Effect.fnUntraced(function*(merchantId: number) {
     WHERE merchant_id = ${merchantId}`
 }, Effect.orDie)
 
-layer(withMail, { excludeTestServices: true, timeout: "60 seconds" })("a notice", (it) => {
+layer(withMail, { excludeTestServices: true })("a notice", (it) => {
   it.effect("goes to each who may act on it, in their language, with type, amount and link and nothing else", () =>
     Effect.gen(function*() {
       const merchant = newMerchant(ines, mara)
@@ -378,7 +378,7 @@ const withoutMail = Layer.effectDiscard(start(operator)).pipe(
   Layer.provideMerge(kernelLayer)
 )
 
-layer(Layer.fresh(withoutMail), { excludeTestServices: true, timeout: "60 seconds" })("without mail", (it) => {
+layer(Layer.fresh(withoutMail), { excludeTestServices: true })("without mail", (it) => {
   it.effect("nothing is drafted, stored or looked at", () =>
     Effect.gen(function*() {
       const merchant = newMerchant(mara)

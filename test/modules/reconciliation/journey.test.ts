@@ -48,7 +48,7 @@ const adjust = (player: DevnetMerchant, request: object) =>
 /** The merchant's clock passes the end of the running month, and the hour before it may be closed. */
 const passMonth = (player: DevnetMerchant) => call(player, "/api/v1/devnet/clock/advance", { seconds: 2_764_800 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the reconciliation", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the reconciliation", (it) => {
   it.effect("says what each wallet held, what came and what it holds, and that all three sources agree", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

@@ -41,7 +41,7 @@ const approvedBy = Effect.fnUntraced(function*(kind: SigningKind, service = publ
   return approval
 })
 
-layer(approvalService, { timeout: "90 seconds" })("the check of an approval", (it) => {
+layer(approvalService)("the check of an approval", (it) => {
   for (const [name, kind] of Object.entries(signingKinds)) {
     it.effect(`takes one by a wallet (${name}), and refuses it with any part of it changed`, () =>
       Effect.gen(function*() {
@@ -76,7 +76,7 @@ layer(approvalService, { timeout: "90 seconds" })("the check of an approval", (i
     }).pipe(Effect.scoped))
 })
 
-layer(approvalServiceAt("http://127.0.0.1:8080"), { timeout: "90 seconds" })("a service of its own machine", (it) => {
+layer(approvalServiceAt("http://127.0.0.1:8080"))("a service of its own machine", (it) => {
   for (const [name, kind] of Object.entries(signingKinds)) {
     it.effect(`has one name, in the text and for the wallet that signs it (${name})`, () =>
       Effect.gen(function*() {
@@ -88,7 +88,7 @@ layer(approvalServiceAt("http://127.0.0.1:8080"), { timeout: "90 seconds" })("a 
   }
 })
 
-layer(approvalService, { excludeTestServices: true, timeout: "90 seconds" })("an account that is a contract", (it) => {
+layer(approvalService, { excludeTestServices: true })("an account that is a contract", (it) => {
   it.effect("is checked by a node of its chain alone, and never without one", () =>
     Effect.gen(function*() {
       const approval = yield* approvedBy(signingKinds["EVM"]!)

@@ -58,7 +58,7 @@ const sendTo = Effect.fnUntraced(function*(merchant: number, id: string, address
   yield* Effect.orDie((yield* Refunds).claim(id, token, { address, memo: null } as never))
 })
 
-layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (it) => {
+layer(approvalService)("an approval of real money", (it) => {
   it.effect("is signed by each person, passkey or wallet, and checked by anybody without the service", () =>
     Effect.gen(function*() {
       const { admin, approvals, approve, ask, merchant, owner, refund, sign } = yield* waiting
@@ -383,7 +383,7 @@ layer(approvalService, { timeout: "90 seconds" })("an approval of real money", (
     }))
 })
 
-layer(approvalService, { timeout: "60 seconds" })("an approval of play money", (it) => {
+layer(approvalService)("an approval of play money", (it) => {
   it.effect("needs no signature, and is checked by the one that is sent", () =>
     Effect.gen(function*() {
       const { admin, merchant, owner } = yield* newShop

@@ -6,9 +6,10 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Refunds } from "../../../modules/refunds/plugin.ts"
+import { Invoices } from "../../../modules/invoices/plugin.ts"
+import { holdWrite, Refunds, transactionWrite } from "../../../modules/refunds/plugin.ts"
 import type { JournalEntry, TransactionReading } from "../../../runtime/Chains.ts"
-import { noCause, systemMerchant } from "../../../runtime/Commit.ts"
+import { noCause, systemMerchant, type Write } from "../../../runtime/Commit.ts"
 import { isPublicError } from "../../../schemas/Errors.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
 import type { Answer } from "../../support/Api.ts"
@@ -287,6 +288,30 @@ layer(invoiceService)("refunds of money that names no invoice", (it) => {
           assert.deepStrictEqual({ ...object, ...previous }, events[place - 1]!.object, "undone it is before")
         }
       }
+    }))
+
+  it.effect("that a batch gives up after the money has left fail before anything else pays them", () =>
+    Effect.gen(function*() {
+      const service = yield* Refunds
+      const { caller, entry, exception, wallet } = yield* unmatched()
+      const { id } = yield* refundOf(wallet, exception, approved)
+      const write = Effect.fnUntraced(function*(row: Write) {
+        const { changeUnmatched } = yield* Invoices
+        yield* changeUnmatched(
+          caller.id,
+          exception.id,
+          noCause,
+          () => Effect.succeed({ event: { _tag: "Touch" as const }, writes: [row] })
+        )
+      })
+      yield* write(holdWrite((yield* service.find(id))!, { id: "batch_1", isOut: true }))
+      yield* leave(entry)
+      assert.deepInclude(yield* read(caller, { id }), { status: "processing" }, "a wallet may have paid it")
+      const held = (yield* service.find(id))!
+      yield* write(transactionWrite(held, null, null, held.updatedAt))
+      const [failed] = yield* service.recheckMoney(service.findAll([id]))
+      assert.strictEqual(failed?.status, "failed", "it is read again")
+      assert.deepInclude(yield* read(caller, { id }), { status: "failed", failure_code: "payment_reverted" })
     }))
 
   it.effect("that are sent are a fact whatever becomes of the money, and fail for good where nothing was sent", () =>

@@ -86,7 +86,7 @@ const resolve = (
   refund?: object
 ) => post(`/api/v1/exceptions/${exception.id}/resolve`, { action, note: "asked the customer", refund }, credential)
 
-layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+layer(Deployed.layer, { excludeTestServices: true })(
   "a deployment with screened addresses",
   (it) => {
     it.effect("rejects what a listed sender pays, and its invoice expires unpaid", () =>
@@ -180,7 +180,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })(
 )
 
 describe("a deployment whose screening is wrong", () => {
-  layer(Layer.empty, { excludeTestServices: true, timeout: "90 seconds" })((it) => {
+  layer(Layer.empty, { excludeTestServices: true })((it) => {
     it.effect("does not start, and names what to correct", () =>
       Effect.gen(function*() {
         const outputOf = (...wrong: Parameters<typeof start>) =>

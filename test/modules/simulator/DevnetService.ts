@@ -23,7 +23,7 @@ import { noCause } from "../../../runtime/Commit.ts"
 import { load } from "../../../runtime/Config.ts"
 import { freePort } from "../../support/Ports.ts"
 import * as InternalRpc from "../../../runtime/rpc/Client.ts"
-import { TimerPace } from "../../../runtime/Timers.ts"
+import { TimerPace, type Timers } from "../../../runtime/Timers.ts"
 import { TokenCatalog } from "../../../runtime/TokenCatalog.ts"
 import { uuidV7 } from "../../../runtime/Uuid.ts"
 import { usdMillis } from "../../../schemas/Money.ts"
@@ -44,6 +44,7 @@ type Behind =
   | Settlements
   | SimulatedChain
   | SqlClient.SqlClient
+  | Timers
   | TokenCatalog
 
 export class DevnetService extends Context.Service<DevnetService, {

@@ -80,7 +80,7 @@ const statusOf = Effect.fnUntraced(function*(player: DevnetMerchant, invoiceId: 
   return (yield* call(`/api/v1/invoices/${invoiceId}`, { headers: { "x-api-key": player.merchant } })).json
 })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "120 seconds" })("on every family", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("on every family", (it) => {
   it.effect("each action makes of an invoice what its name says, and names senders and transactions as the network does", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

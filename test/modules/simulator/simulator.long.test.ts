@@ -428,7 +428,7 @@ const happen = Effect.fnUntraced(function*(
   }
 }, Effect.orDie)
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("a call of the simulator", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("a call of the simulator", (it) => {
   it.effect("leaves an invoice as the chain and the settlement do", () =>
     Effect.gen(function*() {
       const player = yield* newDevnetMerchant

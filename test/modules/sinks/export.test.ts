@@ -78,7 +78,9 @@ describe("a sink", () => {
       yield* Effect.sleep(2)
       yield* Effect.scoped(Effect.gen(function*() {
         yield* register(late.sink)
-        const [first] = [yield* Effect.andThen(Effect.sleep(50), append(1, "invoice.updated"))]
+        const sql = yield* SqlClient.SqlClient
+        yield* until("it has begun", Effect.orDie(sql`SELECT 1 FROM event_sinks`), (rows) => rows.length > 0)
+        const first = yield* append(1, "invoice.updated")
         yield* has(late.keys, 1)
         assert.deepStrictEqual(late.keys, first)
       }))

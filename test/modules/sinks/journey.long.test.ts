@@ -95,8 +95,7 @@ describe("a service with sinks that is killed under load", () => {
         )
         // The stream drops what comes twice.
         assert.deepStrictEqual(inStream.toSorted(byMerchant), expected)
-      }).pipe(Effect.scoped),
-    120_000
+      }).pipe(Effect.scoped)
   )
 })
 

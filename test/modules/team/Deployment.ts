@@ -86,10 +86,11 @@ export type Services =
 
 type Masters = readonly [Buffer, ...ReadonlyArray<Buffer>]
 
-const masters: Masters = [randomBytes(32)]
+/** Constants, because of random keys one in 256 pairs has one id for both, which is refused. */
+const masters: Masters = [Buffer.alloc(32, 1)]
 
 /** The master keys of an operator who has put a new one before that of the other instances. */
-export const rotatedMasters: Masters = [randomBytes(32), ...masters]
+export const rotatedMasters: Masters = [Buffer.alloc(32, 2), ...masters]
 
 /** One instance; several over one database share nothing else. `keys`: its master keys, the newest first. */
 export const instance = (

@@ -22,7 +22,7 @@ import {
   walletToken
 } from "./Deployment.ts"
 
-layer(instance(["devnet"]), { timeout: "60 seconds" })("a person", (it) => {
+layer(instance(["devnet"]))("a person", (it) => {
   it.effect("chooses a language and a time zone, which hold in all its sessions at once", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant

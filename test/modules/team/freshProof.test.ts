@@ -51,7 +51,7 @@ describe("a fresh proof", () => {
   })
 })
 
-layer(instance(["devnet", "mainnet"]), { timeout: "60 seconds" })("people who signed in a while ago", (it) => {
+layer(instance(["devnet", "mainnet"]))("people who signed in a while ago", (it) => {
   it.effect("do what takes a fresh proof for five minutes, and all else after them", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
@@ -120,7 +120,7 @@ layer(instance(["devnet", "mainnet"]), { timeout: "60 seconds" })("people who si
     }))
 })
 
-layer(instance(["devnet"]), { timeout: "60 seconds" })("a deployment without real money", (it) => {
+layer(instance(["devnet"]))("a deployment without real money", (it) => {
   it.effect("takes no fresh proof", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant

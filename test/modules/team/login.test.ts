@@ -22,7 +22,7 @@ const linkOf = Effect.fnUntraced(function*(merchantId: number, member?: string) 
 const failure = <A, R>(attempt: Effect.Effect<A, { readonly message: string }, R>) =>
   Effect.match(attempt, { onFailure: ({ message }) => message, onSuccess: () => "a link" })
 
-layer(DevnetService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the command login", (it) => {
+layer(DevnetService.layer, { excludeTestServices: true })("the command login", (it) => {
   it.effect("answers a link of a merchant's first owner, another one each time", () =>
     Effect.gen(function*() {
       const { id } = yield* newDevnetMerchant

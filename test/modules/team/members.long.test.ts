@@ -51,7 +51,7 @@ const endWaits = Effect.fnUntraced(function*(merchant: number) {
 const outcome = <A>(attempt: Effect.Effect<A, { readonly code: string }, never>) =>
   Effect.match(attempt, { onFailure: ({ code }) => code, onSuccess: () => "done" })
 
-layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
+layer(instance(["devnet"]))("a team", (it) => {
   it.effect("is one owner until somebody joins, and that one stays the same when it does", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
@@ -425,7 +425,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("a team", (it) => {
     }))
 })
 
-layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("where real money is served", (it) => {
+layer(instance(["mainnet", "devnet"]))("where real money is served", (it) => {
   it.effect("two owners must want what makes or unmakes somebody who approves", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
@@ -570,7 +570,7 @@ describe("of two owners on two instances", () => {
         const roles = yield* Effect.provide(rolesOf(merchant), b)
         assert.include(roles, "owner")
       }
-    }), 60_000)
+    }))
 
   it.effect("an invitation is accepted once", () =>
     Effect.gen(function*() {
@@ -594,5 +594,5 @@ describe("of two owners on two instances", () => {
       )
       assert.lengthOf(outcomes.filter((one) => one === "done"), 1)
       assert.deepStrictEqual(yield* Effect.provide(rolesOf(merchant), a), ["owner", "viewer"])
-    }), 60_000)
+    }))
 })

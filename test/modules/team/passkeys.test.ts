@@ -27,7 +27,7 @@ const newOwner = Effect.gen(function*() {
   return { merchant, ...yield* signInByLink(merchant) }
 })
 
-layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("a passkey", (it) => {
+layer(instance(["mainnet", "devnet"]))("a passkey", (it) => {
   it.effect("is made in a session and signs its person in, once for each question", () =>
     Effect.gen(function*() {
       const { merchant, session } = yield* newOwner

@@ -9,7 +9,7 @@ import { callAs, codeAs, dataAs, instance, newColleague, newMerchant, signInByLi
 
 const view = (more: object = {}) => ({ list: "payments", name: "Unpaid", query: "status=unpaid", ...more })
 
-layer(instance(["devnet"]), { timeout: "60 seconds" })("a saved view", (it) => {
+layer(instance(["devnet"]))("a saved view", (it) => {
   const shop = Effect.gen(function*() {
     const merchant = yield* newMerchant
     const owner = yield* signInByLink(merchant)

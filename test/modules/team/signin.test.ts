@@ -40,7 +40,7 @@ const day = 86_400
 const outcome = <A>(attempt: Effect.Effect<A, { readonly code: string }, never>) =>
   Effect.match(attempt, { onFailure: ({ code }) => code, onSuccess: () => "opened" })
 
-layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) => {
+layer(instance(["devnet"]))("on one instance", (it) => {
   it.effect("a link makes the first owner of a merchant, and opens one session among 20 uses at once", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
@@ -344,7 +344,7 @@ layer(instance(["devnet"]), { timeout: "60 seconds" })("on one instance", (it) =
     }))
 })
 
-layer(instance(["mainnet", "devnet"]), { timeout: "60 seconds" })("where real money is served", (it) => {
+layer(instance(["mainnet", "devnet"]))("where real money is served", (it) => {
   it.effect("who came by a link or with a new wallet moves money after a day, but the first owner", () =>
     Effect.gen(function*() {
       const merchant = yield* newMerchant
@@ -456,8 +456,7 @@ describe("of many at once on two instances", () => {
           Effect.flatMap(TeamSignIn, ({ byRecovery }) => byRecovery("twin@shop.example", codes[0]))
         )
         assert.deepStrictEqual(uses.toSorted(), ["TOKEN_INVALID", "opened"])
-      }),
-    60_000
+      })
   )
 
   it.effect("one of two first links makes the first owner, whoever is faster", () =>
@@ -473,5 +472,5 @@ describe("of many at once on two instances", () => {
         )
         assert.lengthOf(new Set(opened.map(({ session }) => session.person)), 1)
       }
-    }), 60_000)
+    }))
 })

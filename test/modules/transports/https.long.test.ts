@@ -37,6 +37,9 @@ type Options = Parameters<typeof layerWith>[0]
 const patient = 10_000
 const impatient = 400
 
+/** For a proxy that is silent: longer than this process may stand still where the proxy answers at once. */
+const silentMillis = 2_000
+
 /** For hundreds of connections at once, whose handshakes wait for each other where both ends share one process. */
 const crowded = 60_000
 
@@ -219,7 +222,9 @@ describe("a receiver that", () => {
     "packs its answer is not unpacked, and what is kept can be stored",
     Effect.gen(function*() {
       const receiver = yield* makeReceiver()
+      // Before anything is sent: a server closes a connection that is idle for as long as this takes on a slow machine.
       const bomb = gzipSync(Buffer.alloc(20_000_000, 0x41))
+      const large = gzipSync(Buffer.alloc(80_000_000, 0x41))
       receiver.script("/bomb", (_, __, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(bomb))
       receiver.script("/nul", answers(500, {}, "a\u0000b"))
       const { fails, send } = yield* sender([receiver.host])
@@ -229,7 +234,6 @@ describe("a receiver that", () => {
       assert.isAtMost(Buffer.byteLength(body), keptAnswerBytes)
       assert.notInclude(body, "\u0000")
       assert.strictEqual((yield* send(receiver.url("/nul"))).body, "ab")
-      const large = gzipSync(Buffer.alloc(80_000_000, 0x41))
       receiver.script("/large", (_, __, response) => response.writeHead(200, { "content-encoding": "gzip" }).end(large))
       assert.include((yield* fails(receiver.url("/large"))).reason, "ANSWER_TOO_LONG")
     })
@@ -483,7 +487,7 @@ describe("a proxy", () => {
       })
       const proxy = yield* makeProxy
       const proxyUrl = `http://user:secretword@${proxy.host}`
-      const { fails } = yield* sender([], {}, { proxyUrl }, undefined, impatient)
+      const { fails } = yield* sender([], {}, { proxyUrl }, undefined, silentMillis)
       for (const nothing of [null, 407, null]) {
         proxy.set(nothing)
         said.push(yield* fails("https://shop.example/"))

@@ -34,7 +34,7 @@ const readerOf = (receivers: ReadonlyArray<string>, nameservers: readonly [strin
   )
 
 const promise = (what: string, body: Effect.Effect<unknown, unknown, Scope.Scope>) =>
-  it.live(what, () => Effect.scoped(body), 30_000)
+  it.live(what, () => Effect.scoped(body))
 
 promise(
   "a page is asked for once, without credentials, and no redirect is followed",

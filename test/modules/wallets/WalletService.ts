@@ -90,8 +90,11 @@ export interface WalletService {
 
 const hash = () => new Uint8Array(randomBytes(32))
 
+/** A family that these tests make addresses of. One that is added later brings tests of its own. */
+export type AddressFamily = "cardano" | "evm" | "solana" | "sui" | "ton"
+
 /** An address of devnet that nobody has, as wallets show it. */
-export const newAddress: Readonly<Record<Family, () => string>> = {
+export const newAddress: Readonly<Record<AddressFamily, () => string>> = {
   evm: () => toChecksumAddress(`0x${randomBytes(20).toString("hex")}`),
   solana: () => base58.encode(hash()),
   ton: () => tonAddressText({ workchain: 0, hash: hash() }, { bounceable: false, testOnly: true }),
@@ -99,7 +102,9 @@ export const newAddress: Readonly<Record<Family, () => string>> = {
   cardano: () => cardanoTestAddress(hash().subarray(0, 28), hash().subarray(0, 28))
 }
 
-export const newAddresses = (family: Family, count: number): ReadonlyArray<string> =>
+export const addressFamilies = Object.keys(newAddress) as ReadonlyArray<AddressFamily>
+
+export const newAddresses = (family: AddressFamily, count: number): ReadonlyArray<string> =>
   Array.from({ length: count }, newAddress[family])
 
 /** One network of each family, which several instances may follow. */

@@ -11,23 +11,34 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { type AddressSource, readAccount } from "../../../modules/chains/cardano/Wallet.ts"
 import type { AllocatedTarget } from "../../../runtime/Chains.ts"
 import { baseUnits } from "../../../schemas/Money.ts"
-import type { Family } from "../../../schemas/Network.ts"
 import { migratedDatabase } from "../../support/Database.ts"
 import { eventually } from "../../runtime/chains/ChainsInstance.ts"
-import { instanceOn, newAddress, newAddresses, simulatedNetworks, type WalletService } from "./WalletService.ts"
+import {
+  addressFamilies,
+  type AddressFamily,
+  instanceOn,
+  newAddress,
+  newAddresses,
+  simulatedNetworks,
+  type WalletService
+} from "./WalletService.ts"
 
 const networkOf = { evm: "base", solana: "solana", ton: "ton", sui: "sui", cardano: "cardano" } as const
 
-const allocate = ({ chains }: WalletService, family: Family, invoiceId: string = randomUUID(), merchantId = 11) =>
-  chains.allocate({ merchantId, environment: "devnet", family, invoiceId })
+const allocate = (
+  { chains }: WalletService,
+  family: AddressFamily,
+  invoiceId: string = randomUUID(),
+  merchantId = 11
+) => chains.allocate({ merchantId, environment: "devnet", family, invoiceId })
 
-const set = (wallets: WalletService, family: Family, kind: "xpub" | "pool" | "address", value: string) =>
+const set = (wallets: WalletService, family: AddressFamily, kind: "xpub" | "pool" | "address", value: string) =>
   Effect.map(wallets.put("11", family, kind, value), ({ status, text }) => assert.strictEqual(status, 200, text))
 
 /** Pays a target and waits until the journal has it for the invoice. */
 const credited = (
   { chains, simulated }: WalletService,
-  family: Family,
+  family: AddressFamily,
   invoiceId: string,
   { matchKey }: AllocatedTarget
 ) =>
@@ -56,7 +67,7 @@ const cardanoXpub = () =>
 
 describe("invoices that nobody has paid yet", () => {
   const wallets: Readonly<
-    Record<Family, ReadonlyArray<readonly [kind: "xpub" | "pool" | "address", value: () => string]>>
+    Record<AddressFamily, ReadonlyArray<readonly [kind: "xpub" | "pool" | "address", value: () => string]>>
   > = {
     evm: [["xpub", evmXpub], ["pool", () => newAddresses("evm", 3).join(" ")], ["xpub", evmXpub]],
     solana: [["address", newAddress.solana], ["pool", () => newAddresses("solana", 3).join(" ")], [
@@ -70,7 +81,7 @@ describe("invoices that nobody has paid yet", () => {
     sui: [["pool", () => newAddresses("sui", 3).join(" ")], ["pool", newAddress.sui]],
     cardano: [["xpub", cardanoXpub], ["pool", () => newAddresses("cardano", 3).join(" ")], ["xpub", cardanoXpub]]
   }
-  for (const family of Object.keys(wallets) as ReadonlyArray<Family>) {
+  for (const family of addressFamilies) {
     it.live(`of ${family} are paid at the address they were given, whatever wallet is set since or removed`, () =>
       Effect.gen(function*() {
         const database = yield* migratedDatabase

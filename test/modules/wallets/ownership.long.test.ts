@@ -10,12 +10,12 @@ import { randomBytes, randomUUID } from "node:crypto"
 import { readFileSync } from "node:fs"
 import { type Account, readAccount } from "../../../modules/chains/evm/Wallet.ts"
 import { addressLockSpace } from "../../../runtime/store/Locks.ts"
-import { Family } from "../../../schemas/Network.ts"
+import type { Family } from "../../../schemas/Network.ts"
 import { readTonAddress, tonAddressText, tonRawAddressText } from "../../../schemas/TonAddress.ts"
 import type { WalletKind } from "../../../schemas/Wallet.ts"
 import type { Answer } from "../../support/Api.ts"
 import { connect, migratedDatabase } from "../../support/Database.ts"
-import { instanceOn, newAddress, newAddresses, type WalletService } from "./WalletService.ts"
+import { addressFamilies, instanceOn, newAddress, newAddresses, type WalletService } from "./WalletService.ts"
 
 const accepted = (answer: Answer) => assert.strictEqual(answer.status, 200, answer.text)
 
@@ -33,7 +33,6 @@ const allocate = ({ chains }: WalletService, merchantId: number, family: Family)
 
 const newXpub = () => HDKey.fromMasterSeed(randomBytes(32)).derive("m/44'/60'/0'").publicExtendedKey
 
-const poolFamilies = Family.literals
 const sharedFamilies = ["solana", "ton"] as const
 
 const firstAddresses = (answer: Answer): ReadonlyArray<string> => answer.json.first_addresses
@@ -41,7 +40,7 @@ const firstAddresses = (answer: Answer): ReadonlyArray<string> => answer.json.fi
 const service = Effect.flatMap(migratedDatabase, instanceOn)
 
 describe("an address of a receiving wallet", () => {
-  for (const family of poolFamilies) {
+  for (const family of addressFamilies) {
     it.live(`of ${family} stands in one merchant's lists, in either environment, and the entry is named`, () =>
       Effect.gen(function*() {
         const wallets = yield* service
@@ -150,7 +149,7 @@ describe("an address of a receiving wallet", () => {
   it.live("of the deployment's own wallet is nobody's", () =>
     Effect.gen(function*() {
       const wallets = yield* service
-      for (const family of Family.literals) {
+      for (const family of addressFamilies) {
         const { address } = yield* allocate(wallets, 9, family)
         refused(yield* wallets.put("11", family, "pool", `${newAddress[family]()} ${address}`), "entry 2", inUse)
       }

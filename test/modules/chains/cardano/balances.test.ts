@@ -54,8 +54,7 @@ describe("what addresses of Cardano hold", () => {
         // Seven came, and nine and the fee left.
         const [after] = (yield* asked()).balances
         assert.strictEqual(BigInt(after!), 50n * ada + 7n * ada - 9n * ada - 600_000n)
-      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)) as Effect.Effect<void>,
-    60_000
+      }).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)) as Effect.Effect<void>
   )
 
   it.live("is read address by address where they are of no account, and not at all where no server tells", () =>

@@ -34,8 +34,7 @@ describe("branches of Cardano", () => {
           (story) => story.rollbacks > 0 && reaches(ledger)(story)
         )
         assert.deepStrictEqual([amounts(after), after.rollbacks], [[], 1])
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live(
@@ -58,8 +57,7 @@ describe("branches of Cardano", () => {
         assert.include(error.reason, "chains.reanchor")
         assert.notInclude(told, "Rollback")
         assert.notInclude(told, "Forward")
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 
   it.live(
@@ -88,7 +86,6 @@ describe("branches of Cardano", () => {
         pay(made, 1, 6n * ada)
         const after = yield* followUntil(driver, silent, watch, has(2))
         assert.deepStrictEqual([after.rollbacks, amounts(after)], [0, [5n * ada, 6n * ada]])
-      }).pipe(Effect.scoped),
-    30_000
+      }).pipe(Effect.scoped)
   )
 })

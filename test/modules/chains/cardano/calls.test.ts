@@ -63,6 +63,6 @@ describe("calls of the API", () => {
         const looks = Math.ceil(missedBlocks / 50) + (missedBlocks % 50 === 0 ? 1 : 0)
         const calls = yield* count(away, looks)
         assert.strictEqual(calls, missedBlocks + looks)
-      }).pipe(Effect.scoped), 60_000)
+      }).pipe(Effect.scoped))
   }
 })

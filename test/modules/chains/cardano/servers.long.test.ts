@@ -283,8 +283,7 @@ describe("a server that goes wrong", () => {
       }
       server.set("right")
       assert.lengthOf(amounts(yield* followUntil(driver, start, watch, has(4))), 4)
-    }),
-    60_000
+    })
   )
 
   promise(

@@ -40,8 +40,7 @@ describe("where payments on Cardano came from", () => {
           const { readBlock } = blockHistoryOf(driver)
           const again = yield* readBlock(top!.height + 1n, story.points[0]!, watch)
           assert.deepStrictEqual(again.transfers.map(({ from }) => from), [address(0)])
-        }).pipe(Effect.scoped),
-      30_000
+        }).pipe(Effect.scoped)
     )
 
     it.live(
@@ -61,8 +60,7 @@ describe("where payments on Cardano came from", () => {
           const { readBlock } = blockHistoryOf(driver)
           const again = yield* readBlock(story.points[0]!.height, story.points[0]!, watch)
           assert.deepStrictEqual(again.transfers.map(({ from }) => from), [ledger.address])
-        }).pipe(Effect.scoped),
-      30_000
+        }).pipe(Effect.scoped)
     )
   }
 })

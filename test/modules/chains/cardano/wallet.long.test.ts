@@ -57,7 +57,7 @@ describe("cardano wallet", () => {
         account.address(index, environment)
       )
     }
-  }, 60_000)
+  })
 
   it("gives addresses whose funds the ledger lets the account's own keys spend, and no other key", async () => {
     const accounts = await Promise.all([1, 2, 3, 4].map((seed) => accountOf(entropyOf(seed))))

@@ -23,7 +23,7 @@ const order = (receiver: string, value: bigint, data: Hex = "0x") =>
     data
   ])
 
-const options = { excludeTestServices: true, timeout: "60 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 const costlyToken = Effect.flatMap(CollectTown, ({ deploy }) => deploy("CostlyBalanceToken"))
 

@@ -11,7 +11,7 @@ import { payer, topics } from "../../../../modules/chains/evm/Contracts.ts"
 import { builds, callData, contractRig, nativeCoin, type Receipt } from "../../../support/ContractRig.ts"
 
 const chainId = 8_453n
-const options = { excludeTestServices: true, timeout: "60 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 interface Line {
   readonly token: string

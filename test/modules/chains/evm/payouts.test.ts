@@ -17,7 +17,7 @@ import { builds, contractRig, nativeCoin } from "../../../support/ContractRig.ts
 import { nodeProxy } from "../../../support/NodeProxy.ts"
 import { callsOf, chainLine, inOneCall, payArguments, payoutDriverAt, payoutTown } from "../../../support/PayoutTown.ts"
 
-const options = { excludeTestServices: true, timeout: "60 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 class Town extends Context.Service<Town, Effect.Success<ReturnType<typeof payoutTown>>>()("test/PayoutTown") {
   static readonly layer = Layer.effect(this, payoutTown())

@@ -13,7 +13,7 @@ import { anvil } from "../../../support/Anvil.ts"
 import { behind, type NodeAnswers, nodeProxy } from "../../../support/NodeProxy.ts"
 import { callsOf, payoutDriverAt, payoutTown } from "../../../support/PayoutTown.ts"
 
-const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 class Town extends Context.Service<Town, Effect.Success<ReturnType<typeof payoutTown>>>()("test/PayoutTown") {
   static readonly layer = Layer.effect(this, payoutTown())

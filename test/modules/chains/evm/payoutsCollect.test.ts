@@ -17,7 +17,7 @@ import { CollectTown } from "../../../support/CollectTown.ts"
 import { builds, callData, contractRig, nativeCoin } from "../../../support/ContractRig.ts"
 import { callsOf, payoutDriverAt } from "../../../support/PayoutTown.ts"
 
-const options = { excludeTestServices: true, timeout: "120 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 const codeOf = <A, E>(effect: Effect.Effect<A, E>) =>
   Effect.map(Effect.flip(effect), (error) => (error as PublicError).code)

@@ -14,7 +14,7 @@ import type { PayoutExecution, PayoutExport, PayoutSearch } from "../../../../ru
 import { callData, nativeCoin } from "../../../support/ContractRig.ts"
 import { callsOf, inOneCall, payArguments, payoutTown, type WalletCall } from "../../../support/PayoutTown.ts"
 
-const options = { excludeTestServices: true, timeout: "60 seconds" } as const
+const options = { excludeTestServices: true } as const
 
 class Town extends Context.Service<Town, Effect.Success<ReturnType<typeof payoutTown>>>()("test/PayoutTown") {
   static readonly layer = Layer.effect(this, payoutTown())

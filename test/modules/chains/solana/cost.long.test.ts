@@ -98,8 +98,7 @@ describe("solana's cost", () => {
         const many = yield* callsOf(10_000, 0)
         assert.deepStrictEqual(many, one)
         assert.isBelow(sumOf(one), 2 * measuredLooks)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("a payment costs a handful of calls", () =>
@@ -107,7 +106,7 @@ describe("solana's cost", () => {
       const quiet = yield* callsOf(1, 0)
       const busy = yield* callsOf(1, 10)
       assert.isAtMost((sumOf(busy) - sumOf(quiet)) / 10, 12)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.live("1,000 wallets are looked at in 20 calls, 100 accounts at a time", () =>
     Effect.gen(function*() {
@@ -122,7 +121,7 @@ describe("solana's cost", () => {
         return Effect.asVoid(bank.pay({ to: others[5]!, token: usdc, amount: 5n }))
       })
       assert.isAtMost(sumOf(counts[1]!), 25)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.live(
     "a day without the service is caught up in a call for each transaction, and one for 1,000 that are listed",
@@ -140,7 +139,6 @@ describe("solana's cost", () => {
         yield* followFor(5, watchOf(wallet, [target]), () => Effect.void, from)
         const counts = node.count()
         assert.isAtMost(sumOf(counts), payments + 30)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 })

@@ -111,5 +111,5 @@ describe("an export of a part on Solana that follows another", () => {
       // The test would prove nothing without these.
       assert.isAbove(exportsAnew, 3)
       assert.isAbove(executions, 3)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 })

@@ -111,7 +111,8 @@ describe("a transaction of Solana that no endpoint shows", () => {
           assert.strictEqual(yield* unreadableCount, before + 1)
           const third = yield* chain.pay(to, null, 8n * unit)
           yield* follower.awaitAll(third.txHash)
-          assert.isAbove(head(follower.events), chain.ledger.slot - 100, "following goes on")
+          const { slot } = chain.ledger
+          yield* until("following goes on", Effect.sync(() => head(follower.events)), (height) => height > slot)
           assert.notInclude(follower.signatures(), poisoned.txHash)
           assert.isNull(follower.failure.current)
 
@@ -122,8 +123,7 @@ describe("a transaction of Solana that no endpoint shows", () => {
           yield* follower.awaitAll(poisoned.txHash)
           assert.lengthOf(errors, 1, "an operator is told once")
         }).pipe(Effect.scoped, Effect.provide(layer))
-      },
-      30_000
+      }
     )
 
     it.live(
@@ -143,8 +143,7 @@ describe("a transaction of Solana that no endpoint shows", () => {
             .map(({ slot }) => ({ at: { height: BigInt(slot), hash: `${slot}` } }))[0]!
           const { _tag } = yield* chain.driver.corroborate!(at, watch, true, [spoiltPayment.txHash])
           assert.strictEqual(_tag, "Alone", "the node that cannot show it knows that it is there")
-        }).pipe(Effect.scoped),
-      30_000
+        }).pipe(Effect.scoped)
     )
   }
 
@@ -166,7 +165,7 @@ describe("a transaction of Solana that no endpoint shows", () => {
       const last = yield* chain.pay(to, usdc, 8n)
       yield* follower.awaitAll(last.txHash)
     }).pipe(Effect.scoped, Effect.provide(layer))
-  }, 30_000)
+  })
 
   it.live("is waited for, and not given up, while a node that may have it does not answer", () => {
     const { errors, layer } = collectErrors()
@@ -189,7 +188,7 @@ describe("a transaction of Solana that no endpoint shows", () => {
       chain.nodes[1]!.set(null)
       yield* follower.awaitAll(poisoned.txHash)
     }).pipe(Effect.scoped, Effect.provide(layer))
-  }, 30_000)
+  })
 
   it.live("holds up no rescan: what the nodes show is read again, and an operator is told of it", () => {
     const { errors, layer } = collectErrors()
@@ -212,7 +211,7 @@ describe("a transaction of Solana that no endpoint shows", () => {
       chain.nodes[1]!.set(null)
       assert.sameMembers((yield* range).map(({ txHash }) => txHash), [good.txHash, poisoned.txHash])
     }).pipe(Effect.scoped, Effect.provide(layer))
-  }, 30_000)
+  })
 })
 
 describe("that there is no transaction on Solana", () => {
@@ -291,7 +290,7 @@ describe("that there is no transaction on Solana", () => {
         Effect.sync(() => follower.events.map(({ _tag }) => _tag)),
         (tags) => tags.includes("Gone")
       )
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 
   it.live("is not lost where the node that said so fails a moment later", () =>
     Effect.gen(function*() {
@@ -319,7 +318,7 @@ describe("that there is no transaction on Solana", () => {
         (tags) => tags.includes("Gone")
       )
       assert.strictEqual(follower.failure.current, null)
-    }).pipe(Effect.scoped), 30_000)
+    }).pipe(Effect.scoped))
 })
 
 describe("that Solana's nodes have no block so old", () => {

@@ -97,7 +97,7 @@ describe("sui nodes that go wrong", () => {
         assert.match(failure, new RegExp(reason))
         assert.notInclude(failure, bad.url)
         assert.deepStrictEqual(amountsOf(yield* tell(both, start, atHead(rig))), [5, 7])
-      }).pipe(Effect.scoped), 60_000)
+      }).pipe(Effect.scoped))
   }
 
   it.live(
@@ -117,8 +117,7 @@ describe("sui nodes that go wrong", () => {
         // What lies shortly below a cursor is told again.
         assert.deepStrictEqual(amountsOf(yield* tell(driver, next, atHead(rig))), [5, 6])
         assert.deepStrictEqual(slow.calls(), {})
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("a node of another network is refused at the start, and one that changes its network later is not read", () =>
@@ -165,7 +164,7 @@ describe("sui nodes that go wrong", () => {
       rig.node.set("through")
       rig.node.limit({ unfilteredItems: 9 })
       assert.deepStrictEqual(amountsOf(yield* tell(driver, start, atHead(rig), many)), expected)
-    }).pipe(Effect.scoped), 60_000)
+    }).pipe(Effect.scoped))
 
   it.live("an answer that is larger than any may be is not read to its end, and asked for in smaller parts", () =>
     Effect.gen(function*() {

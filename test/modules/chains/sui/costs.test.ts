@@ -106,6 +106,6 @@ describe("costs of sui", () => {
         const cost = yield* costOf(rig, start, watching(watched))
         assert.strictEqual(cost.transfers, count === 0 ? 0 : 24)
         assert.deepStrictEqual(cost.calls, calls)
-      }).pipe(Effect.scoped), 60_000)
+      }).pipe(Effect.scoped))
   }
 })

@@ -61,7 +61,7 @@ const opened = Effect.gen(function*() {
 })
 
 const test = (title: string, work: (town: Effect.Success<typeof opened>) => Effect.Effect<void, unknown>) =>
-  it.live(title, () => Effect.flatMap(opened, work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)), 60_000)
+  it.live(title, () => Effect.flatMap(opened, work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 
 /** The looks after the first two, which ask for the network and for the accounts in which tokens are kept. */
 const firstLooks = 2

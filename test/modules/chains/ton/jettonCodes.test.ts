@@ -20,4 +20,4 @@ it("the jetton's code is what its sources compile to", async () => {
   }
   if (process.env["WRITE_CODES"] !== undefined) writeFileSync(file, `${JSON.stringify(codes, null, 2)}\n`)
   assert.deepStrictEqual(JSON.parse(readFileSync(file, "utf8")), codes)
-}, 60_000)
+})

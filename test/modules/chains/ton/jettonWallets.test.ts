@@ -64,7 +64,7 @@ const town = Effect.fnUntraced(function*(endpointCount: number) {
 const live = (
   title: string,
   work: Effect.Effect<void, unknown, HttpClient.HttpClient | Scope.Scope>
-) => it.live(title, () => work.pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)), 15_000)
+) => it.live(title, () => work.pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)))
 
 describe("which account keeps a jetton", () => {
   it("is the one that more endpoints name, and none where as many name another", () => {

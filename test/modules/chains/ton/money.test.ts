@@ -71,8 +71,7 @@ const promise = (
 ) =>
   it.live(
     title,
-    () => Effect.flatMap(town, work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)),
-    30_000
+    () => Effect.flatMap(town, work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
   )
 
 describe("money on TON", () => {

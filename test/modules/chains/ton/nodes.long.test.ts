@@ -68,8 +68,7 @@ const promise = (
 ) =>
   it.live(
     title,
-    () => Effect.flatMap(town(more), work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer)),
-    30_000
+    () => Effect.flatMap(town(more), work).pipe(Effect.scoped, Effect.provide(FetchHttpClient.layer))
   )
 
 const payInvoice = ({ rig, shared, wallet }: Town, invoice: number, value = toNano("1")) =>

@@ -4,7 +4,8 @@
  * itself; callbacks against the service as it is started, with one order in it.
  */
 import { assert, layer } from "@effect/vitest"
-import { Context, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { driverLayer, HttpRetailerOptions } from "../../../../modules/retail/drivers/http.ts"
 import type { WantedItem } from "../../../../modules/retail/plugin.ts"
@@ -28,10 +29,14 @@ import {
   sources,
   startService,
   temporaryDirectory,
-  type TestRequest
+  type TestRequest,
+  until
 } from "../../../support/Service.ts"
 
 const want = (productId: string, quantity = 1, retailer = "amazon"): WantedItem => ({ retailer, productId, quantity })
+
+/** The longest pause before a second try; the next ones are twice as long each. */
+const pauseMillis = 20
 
 const layerOf = (
   { baseUrl }: Fulfilment["Service"],
@@ -43,7 +48,7 @@ const layerOf = (
     environment: "mainnet",
     secrets: [Redacted.make(secrets[0]), ...secrets.slice(1).map((secret) => Redacted.make(secret))],
     ...more
-  }, 20) as RetailerLayer
+  }, pauseMillis) as RetailerLayer
 
 const subject = Layer.effect(
   RetailerSubject,
@@ -124,11 +129,27 @@ layer(Layer.provideMerge(subject, Fulfilment.layer), { excludeTestServices: true
 
   it.effect("gives a service that is slow its time and no more, however it is slow", () =>
     Effect.gen(function*() {
-      const driver = yield* driverOf(layerOf(yield* Fulfilment, { timeoutMillis: 500, tryTimeoutMillis: 150 }))
+      const fulfilment = yield* Fulfilment
+      const [timeoutMillis, tryTimeoutMillis] = [500, 150]
+      const driver = yield* driverOf(layerOf(fulfilment, { timeoutMillis, tryTimeoutMillis }))
+      // Time passes only while a try is at the service or a pause lasts, however slow this machine is.
+      const asked = Effect.gen(function*() {
+        const before = (yield* fulfilment.seen).calls.length
+        const asking = yield* Effect.forkChild(driver.quote(quoting))
+        const tried = (count: number) =>
+          TestClock.withLive(until(`try ${count}`, fulfilment.seen, ({ calls }) => calls.length === before + count))
+        yield* tried(1)
+        yield* TestClock.adjust(tryTimeoutMillis + pauseMillis)
+        yield* tried(2)
+        yield* TestClock.adjust(tryTimeoutMillis + 2 * pauseMillis)
+        yield* tried(3)
+        yield* TestClock.adjust(timeoutMillis - 2 * tryTimeoutMillis - 3 * pauseMillis)
+        return yield* Fiber.join(asking)
+      }).pipe(Effect.provide(TestClock.layer()))
       for (const kind of ["hang", "drip"]) {
-        const { calls, exit } = yield* watched([[kind, 9]], driver.quote(quoting))
+        const { calls, exit } = yield* watched([[kind, 9]], asked)
         assertUnavailable(exit, kind)
-        assert.isAtLeast(calls.length, 2, kind)
+        assert.strictEqual(calls.length, 3, kind)
       }
     }))
 
@@ -262,7 +283,7 @@ const other = "00000000-0000-4000-8000-000000000001"
 const pathOf = (orderId: string) => `/api/commerce/retailers/callbacks/${orderId}`
 const placed = { type: "placed", provider_order_id: "W-1" }
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "60 seconds" })(
+layer(Desk.layer, { excludeTestServices: true })(
   "a callback of the fulfilment service",
   (it) => {
     const post = Effect.fnUntraced(function*(

@@ -27,6 +27,12 @@ const fileWith = (text: string): Effect.Effect<string, never, Scope.Scope> =>
     return file
   })
 
+/** Puts another file in the place of one at once: a look that is under way must not find it empty. */
+const replaceFile = (file: string, text: string): void => {
+  writeFileSync(`${file}.new`, text)
+  renameSync(`${file}.new`, file)
+}
+
 screeningConformance(
   "list",
   Effect.map(fileWith(`# examples\r\nethereum ${evm} # a note\r\n\r\nsolana\t${solana}\r\nton ${ton}`), (file) => ({
@@ -55,11 +61,10 @@ describe("the file of screened addresses", () => {
       const file = yield* fileWith(`base ${evm}\n`)
       const { isListed } = yield* screeningOf(driver(file))
       assert.isFalse(yield* isListed("base", "mainnet", [otherEvm]))
-      writeFileSync(`${file}.new`, `base ${evm}\nbase ${otherEvm}\n`)
-      renameSync(`${file}.new`, file)
+      replaceFile(file, `base ${evm}\nbase ${otherEvm}\n`)
       yield* lookUntil(isListed("base", "mainnet", [otherEvm]))
       assert.isTrue(yield* isListed("base", "mainnet", [evm]))
-      writeFileSync(file, `base ${otherEvm} # the first one is off the list\n`)
+      replaceFile(file, `base ${otherEvm} # the first one is off the list\n`)
       yield* lookUntil(Effect.map(isListed("base", "mainnet", [evm]), (is) => !is))
       assert.isTrue(yield* isListed("base", "mainnet", [otherEvm]))
     }))
@@ -79,7 +84,7 @@ describe("the file of screened addresses", () => {
           for (let look = 0; look < 3; look++) yield* lookOnce
           assert.isTrue(yield* isListed("base", "mainnet", [evm]))
         })
-        writeFileSync(file, `base ${otherEvm}\nbase 0x123\n`)
+        replaceFile(file, `base ${otherEvm}\nbase 0x123\n`)
         yield* lookUntil(Effect.sync(() => errors.length === 1))
         yield* keepsTheList
         assert.isFalse(yield* isListed("base", "mainnet", [otherEvm]), "no half of a file holds")
@@ -88,11 +93,11 @@ describe("the file of screened addresses", () => {
         yield* lookUntil(Effect.sync(() => errors.length === 2))
         yield* keepsTheList
         assert.include(errors[1], "it is not there")
-        writeFileSync(file, "# being written\n")
+        replaceFile(file, "# being written\n")
         yield* lookUntil(Effect.sync(() => errors.length === 3))
         yield* keepsTheList
         assert.include(errors[2], "it has no address")
-        writeFileSync(file, `base ${otherEvm}\n`)
+        replaceFile(file, `base ${otherEvm}\n`)
         yield* lookUntil(isListed("base", "mainnet", [otherEvm]))
         assert.lengthOf(errors, 3)
       }).pipe(Effect.provide(logs))

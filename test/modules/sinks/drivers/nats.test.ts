@@ -113,8 +113,7 @@ describe.skipIf(!hasNatsServer)("with nats-server", () => {
           assert.deepStrictEqual(found.filter((one) => one.merchantId === merchantId).map(({ text }) => text), expected)
         }
         assert.isAbove(restarts, 3)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 })
 

@@ -119,7 +119,7 @@ const openException = Effect.fnUntraced(function*(
  * Opens and closes the exceptions of one search, in one commit with the batch's list of its open ones: from that list
  * the next search knows which to close. Answers the batch as stored.
  */
-export const storeUnexpected = Effect.fnUntraced(function*(
+export const storeExceptions = Effect.fnUntraced(function*(
   services: BatchServices,
   batch: BatchState,
   { next, unexpected, withdrawn }: BatchDecision

@@ -6,6 +6,7 @@ import type { Actors } from "../../../runtime/Actors.ts"
 import { nowSeconds } from "../../../runtime/Clock.ts"
 import { type Commit, type CommitCause, dieOnReplay, type IdempotentCall } from "../../../runtime/Commit.ts"
 import { type RateLimiter } from "../../../runtime/Http.ts"
+import type { ReadsOf } from "../../../runtime/ReadReplica.ts"
 import { uuidV4 } from "../../../runtime/Uuid.ts"
 import type { Webhooks } from "../../../runtime/Webhooks.ts"
 import type { Principal } from "../../../schemas/Auth.ts"
@@ -30,6 +31,7 @@ export interface DeliveryContext {
   readonly rateLimiter: RateLimiter["Service"]
   readonly webhooks: Webhooks["Service"]
   readonly repo: Repo
+  readonly reads: ReadsOf<Repo>
 }
 
 /** A test event on its way. */
@@ -43,7 +45,7 @@ const deliveryNotFound = publicError("DELIVERY_NOT_FOUND")
 const requireEnabled = ({ status }: ManagedEndpoint): Effect.Effect<void, PublicError> =>
   status === "enabled" ? Effect.void : Effect.fail(publicError("WEBHOOK_DISABLED"))
 
-/** What a call by hand needs. */
+/** A delivery by hand needs an enabled endpoint, and counts for the endpoint's rate limit. */
 const checkManualSend = ({ rateLimiter }: DeliveryContext, endpoint: ManagedEndpoint) =>
   Effect.andThen(requireEnabled(endpoint), rateLimiter.endpoint(endpoint.id))
 
@@ -78,10 +80,10 @@ export const deliveryPage = Effect.fnUntraced(
       return yield* pageQuery
     }
     const { merchantId } = principal
-    const page = yield* context.repo.page(
-      { id, merchantId },
-      pageQuery,
-      (found) => admitEndpoint(principal, found, "webhooks:read")
+    const isBehindFirst = pageQuery.cursor !== undefined && pageQuery.direction === "older"
+    const page = yield* context.reads.page(
+      isBehindFirst,
+      (from) => from.page({ id, merchantId }, pageQuery, (found) => admitEndpoint(principal, found, "webhooks:read"))
     )
     return page ?? (yield* publicError("INVALID_CURSOR", { param: cursorParam(pageQuery) }))
   }
@@ -115,7 +117,7 @@ export const sendTest = Effect.fnUntraced(
       deliverOnlyTo: endpoint.id
     }).pipe(Effect.catchTag(["Conflict", "IdempotentReplay"], (impossible) => Effect.die(impossible)))
     const delivery = yield* repo.deliveryOf(endpoint, event!.position)
-    // Somebody disabled it between the look and the commit: the event is there, and goes nowhere.
+    // The endpoint was disabled after the check and before the commit: the event is stored and has no delivery.
     if (delivery === undefined) return yield* publicError("WEBHOOK_DISABLED")
     return { deliveryId: `whd_${delivery}`, eventId: event!.id }
   }
@@ -143,7 +145,7 @@ export const redeliver = Effect.fnUntraced(
   }
 )
 
-export const retryDelivery = Effect.fnUntraced(function*<R = never>(
+export const redeliverForOperator = Effect.fnUntraced(function*<R = never>(
   context: DeliveryContext,
   merchantId: number,
   id: string,
@@ -163,7 +165,7 @@ const queueRange = Effect.fnUntraced(function*(
   reply: IdempotentCall<Replay>["reply"]
 ) {
   if (range.types.length === 0) return { queued: 0, next: undefined }
-  // One connection an endpoint: the others would only wait for its lock.
+  // Replays of one endpoint run one after the other: more would only hold connections and wait for the endpoint's lock.
   const replay = yield* actors.send("webhook-replays", endpoint.id, dieOnReplay(repo.replay(endpoint, range, reply)))
   if (replay.queued > 0) yield* webhooks.wake(endpoint.merchantId)
   return replay

@@ -1,4 +1,4 @@
-/** What people do with a batch beside exporting it. */
+/** Decisions on a batch: people approve it and cancel it, and a caller says in which transaction to look for a part. */
 import { Effect } from "effect"
 import { decideAnew, type IdempotentCall, type Write } from "../../../runtime/Commit.ts"
 import type { ApprovalAnswer } from "../../../schemas/Approval.ts"
@@ -12,53 +12,18 @@ import {
   approversOf,
   peopleRequired,
   type ProvedApproval,
-  seenWrite,
   valueOf
 } from "../../refunds/plugin.ts"
-import { type Approval, type BatchCommand, type BatchState, decide, type LineState, statusOf } from "../machine.ts"
-import { batchWrite, lineWrite } from "../repo.ts"
+import { type Approval, type BatchCommand, type BatchState, decide, statusOf } from "../machine.ts"
+import { batchWrite } from "../repo.ts"
 import { approvedBatch, auditActOf, eventsOf } from "../rules.ts"
-import type { BatchOwner, BatchServices } from "./BatchServices.ts"
+import { type BatchOwner, type BatchServices, findBatch } from "./BatchServices.ts"
+import { lineWrites, refundWrites, wakeRefunds } from "./BatchWrites.ts"
 import { valueToApprove } from "./Values.ts"
 
 export type BatchActor = Approver
 
-/** Lines whose row is another one than before, as rows; the version of each rises with it. */
-export const changedLines = (before: BatchState, after: BatchState): ReadonlyArray<Write> =>
-  after.lines.flatMap((line, place) =>
-    line === before.lines[place] ? [] : [lineWrite(after, { ...line, version: line.version + 1 })]
-  )
-
-/** A line that shows another transaction than before, none among them, or that is released. */
-const isNewsForRefund = (line: LineState, before: LineState | undefined): boolean =>
-  before !== undefined && (line.txHash !== before.txHash || (line.status === "released" && line !== before))
-
-/**
- * Refunds whose lines are seen in another transaction than before, or in none any more, and those whose lines are
- * released: of a batch that is over, or of a list that people gave up. What is final is stored with what it pays.
- */
-export const changedRefunds = Effect.fnUntraced(function*(
-  { refunds }: BatchServices,
-  before: BatchState,
-  after: BatchState
-): Effect.fn.Return<ReadonlyArray<Write>> {
-  const changed = after.lines.flatMap((line, place) => {
-    const previous = before.lines[place]
-    return isNewsForRefund(line, previous) ? [{ line, isTransactionChanged: line.txHash !== previous?.txHash }] : []
-  })
-  const byRefund = new Map(changed.map((each) => [each.line.refundId, each]))
-  const lineRefunds = yield* refunds.findAll(changed.flatMap(({ line }) => line.refundId ?? []))
-  return lineRefunds.flatMap((refund) => {
-    const { isTransactionChanged, line: { status, txHash } } = byRefund.get(refund.id)!
-    if (refund.batch?.id !== after.id) return []
-    // One that failed with its payment is not sent, and only has to be free.
-    const refundTxHash = isTransactionChanged && refund.status === "processing" ? txHash : refund.txHash
-    if (status !== "released" && refundTxHash === refund.txHash) return []
-    return [seenWrite(refund, refundTxHash, status === "released" ? null : refund.batch, after.updatedAt)]
-  })
-})
-
-/** What is to happen to a batch as it is, and what must be stored with that. */
+/** The command for a batch as it is stored, and the rows that must be stored with its decision. */
 export interface BatchChange {
   readonly command: BatchCommand
   readonly writes?: ReadonlyArray<Write>
@@ -74,8 +39,7 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
       { cause, reply }: IdempotentCall<BatchState>
     ) {
       const { auditLog, clock, commit, repo } = services
-      const batch = yield* repo.find(owner.merchantId, id)
-      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const batch = yield* findBatch(repo, owner, id)
       const now = yield* clock.nowSeconds(owner.merchantId, owner.environment)
       const { command, writes = [] } = yield* changeOf(batch, now)
       const decision = decide(batch, command, now)
@@ -87,29 +51,30 @@ export const changeBatch = (services: BatchServices, verb: "approve" | "cancel" 
         cause,
         writes: [
           batchWrite(next),
-          ...changedLines(batch, next),
-          ...yield* changedRefunds(services, batch, next),
+          ...lineWrites(batch, next),
+          ...yield* refundWrites(services, batch, next),
           ...writes,
           ...yield* auditLog.writesOf(auditActOf(batch, next, verb, credential, cause.requestId))
         ],
         events: eventsOf(batch, next),
         reply: reply(next)
       })
+      yield* wakeRefunds(services, batch, next)
       return next
     },
     decideAnew()
   )
 
 /**
- * An approval of a batch. The rules and prices of now count as well, where they ask for more people than those when it
- * was made. Where it alone lets out what nobody has approved yet, although two people may approve, it counts for the
- * limit of the day; above that it is kept as the first of two.
+ * An approval of a batch. The rules and prices of now count too, where they ask for more people than those at its
+ * creation. Where one approval is enough although several people may approve, it counts for the daily limit of sole
+ * approvals. Above that limit it is stored, and a second person must approve.
  */
-const approvalChange = (services: BatchServices, bare: Approval, proved: ProvedApproval | null) =>
+const approvalChange = (services: BatchServices, approvalWithoutProof: Approval, proof: ProvedApproval | null) =>
   Effect.fnUntraced(function*(batch: BatchState, now: number): Effect.fn.Return<BatchChange, PublicError> {
-    const { approvals: signed, members, refunds, settings } = services
+    const { approvals: approvalService, members, refunds, settings } = services
     const { approvals, environment, kind, lines, merchantId } = batch
-    const approval = { ...bare, at: now, ...(proved === null ? {} : { signed: proved.id }) }
+    const approval = { ...approvalWithoutProof, at: now, ...(proof === null ? {} : { signed: proof.id }) }
     const people = peopleRequired(approversOf("payout", yield* members.list(merchantId), environment))
     const { auto_approve_limit: limit } = yield* settings.forInvoices(merchantId, environment)
     const paidRefunds = yield* refunds.findAll(lines.flatMap(({ refundId }) => refundId ?? []))
@@ -118,21 +83,20 @@ const approvalChange = (services: BatchServices, bare: Approval, proved: ProvedA
       batch.approvalsRequired,
       approvalsRequired(value, { autoApproveLimit: usdMillis(BigInt(limit)), people })
     )
-    const given = approvals.length + 1
-    const isAlone = given >= needed && given < people && valueOf(value) !== 0n
-    const writes = isAlone ? yield* refunds.countSoleApproval(batch, valueOf(value), now) : []
+    const approvalCount = approvals.length + 1
+    const isSoleApproval = approvalCount >= needed && approvalCount < people && valueOf(value) !== 0n
+    const writes = isSoleApproval ? yield* refunds.countSoleApproval(batch, valueOf(value), now) : []
     const command: BatchCommand = { _tag: "Approve", approval, required: writes === null ? people : needed }
-    // What is refused anyway is refused for its own reason.
+    // Where the approval is refused, the caller gets the reason of that: recording the proof could fail with another.
     const isRefused = isPublicError(decide(batch, command, now))
-    const rows = isRefused ? [] : yield* signed.record(proved, approvedBatch(batch), approval)
+    const rows = isRefused ? [] : yield* approvalService.record(proof, approvedBatch(batch), approval)
     return { command, writes: [...writes ?? [], ...rows] }
   })
 
 /** `Batches.issueApproval`. */
 export const issueBatchApproval = ({ approvals, repo }: BatchServices) =>
   Effect.fn("Batches.issueApproval")(function*(owner: BatchOwner, id: string, actor: BatchActor) {
-    const batch = yield* repo.find(owner.merchantId, id)
-    if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+    const batch = yield* findBatch(repo, owner, id)
     return statusOf(batch) === "pending_approval"
       ? yield* approvals.issue(approvedBatch(batch), actor)
       : yield* publicError("INVALID_TRANSITION", {
@@ -157,11 +121,10 @@ export const approveBatch = (services: BatchServices) => {
           message: "Only a person approves a batch: sign in with a wallet of the merchant, and use that token"
         })
       }
-      const batch = yield* services.repo.find(owner.merchantId, id)
-      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const batch = yield* findBatch(services.repo, owner, id)
       const isWaiting = statusOf(batch) === "pending_approval"
-      const proved = isWaiting ? yield* services.approvals.prove(approvedBatch(batch), actor, answer) : null
-      return yield* approve(owner, id, approvalChange(services, approval, proved), actor, call)
+      const proof = isWaiting ? yield* services.approvals.prove(approvedBatch(batch), actor, answer) : null
+      return yield* approve(owner, id, approvalChange(services, approval, proof), actor, call)
     }
   )
 }
@@ -185,8 +148,7 @@ export const hintTransaction = (services: BatchServices) =>
       { cause, reply }: IdempotentCall<BatchState>
     ) {
       const { clock, commit, repo, timers } = services
-      const batch = yield* repo.find(owner.merchantId, id)
-      if (batch?.environment !== owner.environment) return yield* publicError("BATCH_NOT_FOUND")
+      const batch = yield* findBatch(repo, owner, id)
       const family = familyRecord(familyOf(batch.network))
       const hash = family.readTransactionHash(txHash)
       if (hash === null) {
