@@ -31,7 +31,7 @@ const main = Effect.gen(function*() {
   addToReference(copy)
   for (const script of ["schema", "openapi", "check:types"]) yield* runIn(copy, script)
   console.log("the types fit; the tests about all networks run")
-  yield* runIn(copy, "test", tests)
+  for (const script of ["test", "test:long"]) yield* runIn(copy, script, tests)
   console.log("the tests pass")
 })
 

@@ -13,8 +13,8 @@ const main = Effect.gen(function*() {
   const gone = copyWithout(named.length === 0 ? optionalModules : named, copy)
   console.log(`without ${gone.length} files of tests:\n  ${gone.join("\n  ")}`)
   for (const script of ["schema", "openapi", "check:types"]) yield* runIn(copy, script)
-  console.log("the types fit; the other tests run, up to five minutes")
-  yield* runIn(copy, "test")
+  console.log("the types fit; the other tests run, up to twenty minutes")
+  for (const script of ["test", "test:long"]) yield* runIn(copy, script)
   console.log("all other tests pass")
 })
 

@@ -29,6 +29,8 @@ export interface LoadSpec {
   readonly first?: number
   /** Sends an `Idempotency-Key` of its own with each request. */
   readonly keyed?: boolean
+  /** Asks again what was answered 503, a second later, as clients must; absent: such an answer ends the load. */
+  readonly repeatsRefused?: boolean
   /** Ends earlier, when so many were answered. */
   readonly count?: number
   /** Requests a second; absent: as fast as they are answered. */
@@ -43,7 +45,12 @@ export interface LoadResult {
   readonly p99: number
   /** Microseconds of CPU that the load itself spent for each request. */
   readonly loadCpuEach: number
+  /** Answers 503 that were asked for again; the wait of such a request is from its first try. */
+  readonly refused: number
 }
+
+/** As the service says in `Retry-After`. */
+const refusedMillis = 1_000
 
 const anyOf = (values: ReadonlyArray<string>): string | undefined => values[Math.floor(Math.random() * values.length)]
 
@@ -60,6 +67,7 @@ const generate = (spec: LoadSpec) => {
   const bodyHead = bodyBytes === 0 ? "" : `content-type: application/json\r\ncontent-length: ${bodyBytes}\r\n`
   let sent = 0
   let open = callers
+  let refused = 0
   const due: Array<number> = []
   const idle: Array<(at: number) => void> = []
 
@@ -84,7 +92,7 @@ const generate = (spec: LoadSpec) => {
     const { system, user } = process.cpuUsage(cpuBefore)
     const loadCpuEach = (system + user) / waits.length
     const [count, p50, p99] = [waits.length, at(0.5), at(0.99)]
-    say({ count, perSecond: count / elapsed, p50, p99, loadCpuEach } satisfies LoadResult)
+    say({ count, perSecond: count / elapsed, p50, p99, loadCpuEach, refused } satisfies LoadResult)
     process.exitCode = 0
     process.disconnect()
   }
@@ -94,9 +102,12 @@ const generate = (spec: LoadSpec) => {
     let began = 0
     let left = -1
     let head = ""
+    let asked = ""
+    let isRefused = false
     const ask = (at: number) => {
       began = at
-      socket.write(bytes())
+      asked = bytes()
+      socket.write(asked)
     }
     const next = () => {
       if (performance.now() >= end || waits.length >= most) {
@@ -111,7 +122,8 @@ const generate = (spec: LoadSpec) => {
         head += chunk.toString("latin1")
         const headEnd = head.indexOf("\r\n\r\n")
         if (headEnd < 0) return
-        if (!head.startsWith(`HTTP/1.1 ${status}`)) throw new Error(head.slice(0, 800))
+        isRefused = spec.repeatsRefused === true && head.startsWith("HTTP/1.1 503")
+        if (!isRefused && !head.startsWith(`HTTP/1.1 ${status}`)) throw new Error(head.slice(0, 800))
         const length = /content-length: (\d+)/i.exec(head)?.[1]
         // Without a length there is no body: its one chunk is the last.
         if (length === undefined && status !== 304 && !head.endsWith("0\r\n\r\n")) return
@@ -120,6 +132,10 @@ const generate = (spec: LoadSpec) => {
       } else left -= chunk.length
       if (left > 0) return
       left = -1
+      if (isRefused) {
+        refused++
+        return void setTimeout(() => socket.write(asked), refusedMillis)
+      }
       waits.push(performance.now() - began)
       next()
     })

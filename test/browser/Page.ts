@@ -3,8 +3,8 @@ import { Effect, type Scope } from "effect"
 import { type Browser, type BrowserContext, chromium, type FrameLocator, type Page } from "playwright-core"
 import { inject } from "vitest"
 
-/** How long a page may take to show what is waited for. */
-const patienceMillis = 20_000
+/** How long a page may take to show what is waited for: what never comes is told from a busy machine. */
+const patienceMillis = 60_000
 
 /** What a visitor comes with. */
 export interface Visitor {
@@ -107,6 +107,22 @@ export const proceedWith = async (page: Page | FrameLocator, symbol: string, net
   await pick(page, symbol, network)
   await page.getByRole("button", { name: "Continue" }).click()
 }
+
+/** An event's way to the screen: a frame, a request and a drawing. */
+const stepsOfAnEvent = 3
+
+/**
+ * What this machine takes for so many requests of the page's script, in milliseconds. It lies ready in the service's
+ * memory, so nothing that the service does for a page is in it.
+ */
+export const ownMillis = (page: Page) =>
+  Effect.promise(async () => {
+    const asked = `(async (at) => {
+      await (await fetch(document.querySelector("script[src]").src, { cache: "no-store" })).text()
+      return performance.now() - at
+    })(performance.now())`
+    return stepsOfAnEvent * Math.max(await page.evaluate(asked) as number, await page.evaluate(asked) as number)
+  })
 
 /** The requests of a page that went to another origin than `url`'s; data lies in the page itself. */
 export const foreignRequests = ({ requests }: OpenPage, url: string): ReadonlyArray<string> => {

@@ -82,7 +82,7 @@ class Dashboard extends Context.Service<Dashboard, {
   )
 }
 
-layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("a person's account", (it) => {
+layer(Dashboard.layer, { excludeTestServices: true })("a person's account", (it) => {
   it.effect("gets a passkey, by which its person signs in", () =>
     Effect.gen(function*() {
       const { link, url } = yield* Dashboard

@@ -77,7 +77,7 @@ const byHand = Effect.acquireRelease(
   ({ close }) => Effect.sync(close)
 )
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the first view", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("the first view", (it) => {
   for (const screen of ["choose", "waiting"] satisfies ReadonlyArray<Screen>) {
     it.effect(`of ${screen} stays within its budgets`, () =>
       Effect.gen(function*() {

@@ -59,7 +59,7 @@ const read = ({ id, key }: { readonly id: string; readonly key: string }) =>
 
 const headingOf = (texts: { readonly claimAddressTitle: string }) => ({ name: texts.claimAddressTitle })
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the claim page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("the claim page", (it) => {
   it.effect("leads from the link to a fixed address, back from the second look, and shows it after a reload", () =>
     Effect.gen(function*() {
       const one = yield* waiting
@@ -270,7 +270,7 @@ const path = "/claim/re_0193a5b2-7c41-7000-9d4b-6f5b1c3b2a10"
 
 const rendered = (visitor: Visitor) => Effect.flatMap(openContext({ ...visitor, bypassCSP: true }), openPage)
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("every claim screen", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("every claim screen", (it) => {
   for (const name of Object.keys(claimViews)) {
     it.effect(`${name}: has nothing that axe, a narrow phone or a thumb complains of, from either side`, () =>
       Effect.gen(function*() {

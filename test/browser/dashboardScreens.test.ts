@@ -53,7 +53,7 @@ class Dashboard extends Context.Service<Dashboard, {
   )
 }
 
-layer(Dashboard.layer, { excludeTestServices: true, timeout: "90 seconds" })("the dashboard", (it) => {
+layer(Dashboard.layer, { excludeTestServices: true })("the dashboard", (it) => {
   it.effect("pays a first invoice by one press of the empty overview, without a script, and all pages pass axe", () =>
     Effect.gen(function*() {
       const { home, signIn } = yield* Dashboard

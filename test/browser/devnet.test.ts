@@ -37,5 +37,5 @@ describe("the dashboard of a devnet without a public address", () => {
         assert.include(String(payload), "\"ready\"")
       })
       assert.deepStrictEqual(complaints, [])
-    }).pipe(Effect.scoped), 120_000)
+    }).pipe(Effect.scoped))
 })

@@ -84,7 +84,7 @@ const families = [
   { network: "cardano", symbol: "ADA", link: /^web\+cardano:addr_test1\w+\?amount=10$/ }
 ]
 
-layer(SimulatedService.layer, { excludeTestServices: true, timeout: "120 seconds" })("paying", (it) => {
+layer(SimulatedService.layer, { excludeTestServices: true })("paying", (it) => {
   for (const { link, network, symbol } of families) {
     it.effect(`on ${network}: the code is the exact link, the memo is explained, and the payment is seen`, () =>
       Effect.gen(function*() {

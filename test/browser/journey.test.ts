@@ -29,7 +29,7 @@ const walletPays = Effect.fnUntraced(function*(uri: string) {
   )
 })
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("a customer", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("a customer", (it) => {
   for (const symbol of ["USDC", "ETH"]) {
     it.effect(`opens the page, pays ${symbol} with a wallet, sees it arrive, and returns to the shop`, () =>
       Effect.gen(function*() {

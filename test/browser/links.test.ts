@@ -31,7 +31,7 @@ const makeLink = Effect.fnUntraced(function*(fields: object = {}) {
   return { published: data.url, url: `${service().url}${new URL(data.url).pathname}`, turnOff }
 })
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("a payment link", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("a payment link", (it) => {
   it.effect("leads from its page to the payment page, without a script and in a small first view", () =>
     Effect.gen(function*() {
       const link = yield* makeLink({ amount_usd: 25, description: "Two hours, tea included" })

@@ -10,7 +10,7 @@ import type { Page } from "playwright-core"
 import { migratedDatabase } from "../support/Database.ts"
 import { makeDatabaseProxy } from "../support/DatabaseProxy.ts"
 import { configOf, type Service, startService, temporaryDirectory, until } from "../support/Service.ts"
-import { openContext, openPage, proceedWith } from "./Page.ts"
+import { openContext, openPage, ownMillis, proceedWith } from "./Page.ts"
 
 /** Milliseconds from the commit of an event to the screen it makes (payment page, "What must be seen"). */
 const promisedMillis = 300
@@ -26,22 +26,6 @@ const watching = `
   })`
 
 declare const document: any
-
-/** An event's way to the screen: a frame, a request and a drawing. */
-const stepsOfAnEvent = 3
-
-/**
- * What this machine takes for so many requests of the page's script, in milliseconds. It lies ready in the service's
- * memory, so nothing that the service does for a page is in it.
- */
-const ownMillis = (page: Page) =>
-  Effect.promise(async () => {
-    const asked = `(async (at) => {
-      await (await fetch(document.querySelector("script[src]").src, { cache: "no-store" })).text()
-      return performance.now() - at
-    })(performance.now())`
-    return stepsOfAnEvent * Math.max(await page.evaluate(asked) as number, await page.evaluate(asked) as number)
-  })
 
 const shows = (page: Page, screen: string) => Effect.promise(() => page.locator(`[data-screen=${screen}]`).waitFor())
 
@@ -265,7 +249,7 @@ describe("the page of a real invoice", () => {
       yield* line.set("held")
       // The payor does nothing with the page, and opens the link once more.
       yield* Effect.promise(() => late.page.goto(made.url))
-      yield* Effect.promise(() => open.page.locator("#offline").waitFor({ state: "visible", timeout: 40_000 }))
+      yield* Effect.promise(() => open.page.locator("#offline").waitFor({ state: "visible" }))
       yield* shows(open.page, "waiting")
       yield* shows(late.page, "unavailable")
       yield* pay(beside, made, { action: "pay" })

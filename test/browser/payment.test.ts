@@ -69,7 +69,7 @@ const withoutCookies = (service: string) =>
     ({ stop }) => Effect.sync(stop)
   )
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("paying on the page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("paying on the page", (it) => {
   it.effect("takes a keyboard alone: a tile, a network, Enter, and the new screen is spoken", () =>
     Effect.gen(function*() {
       const { payableInvoice, pay } = yield* PaymentPageService

@@ -131,7 +131,6 @@ describe("the pictures of the guides", () => {
             await take(page, name)
           })
         }
-      }).pipe(Effect.scoped),
-    180_000
+      }).pipe(Effect.scoped)
   )
 })

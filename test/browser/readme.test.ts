@@ -12,7 +12,7 @@ const picture = new URL("../../.readme/page.webp", import.meta.url).pathname
 
 const mostBytes = 40 * 1_024
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the README", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("the README", (it) => {
   it.effect("shows the page as it is, small", () =>
     Effect.gen(function*() {
       const { url } = yield* reachScreen.waiting

@@ -64,7 +64,7 @@ const documentOf = (payee: string, nextIndex: number) =>
     init_code_hash: forwarderHash
   })
 
-layer(RecoveryDesk.layer, { excludeTestServices: true, timeout: "90 seconds" })("the recovery page", (it) => {
+layer(RecoveryDesk.layer, { excludeTestServices: true })("the recovery page", (it) => {
   it.effect("puts the Collector on the network, finds coin and tokens also far behind the document, and collects", () =>
     Effect.gen(function*() {
       const { balance, mint, payee, send, url, usdc } = yield* RecoveryDesk

@@ -42,7 +42,7 @@ const judgeAll = async (page: Page, url: string, what: string): Promise<void> =>
   }
 }
 
-layer(PaymentPageService.layer, { excludeTestServices: true, timeout: "90 seconds" })("the payment page", (it) => {
+layer(PaymentPageService.layer, { excludeTestServices: true })("the payment page", (it) => {
   for (const screen of Object.keys(reachScreen) as ReadonlyArray<Screen>) {
     it.effect(`${screen}: has nothing that axe, a narrow phone or a thumb complains of, in any theme and direction`, () =>
       Effect.gen(function*() {

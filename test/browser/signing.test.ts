@@ -57,7 +57,7 @@ const approvedBatch = (owner: Page, admin: Page, dollars: number) =>
     })
   })
 
-layer(DashboardTown.layer, { excludeTestServices: true, timeout: "3 minutes" })("a batch in the browser", (it) => {
+layer(DashboardTown.layer, { excludeTestServices: true })("a batch in the browser", (it) => {
   it.effect("refunds a customer: two people approve, a wallet signs, and the network says it is done", () =>
     Effect.gen(function*() {
       const { home, node, signIn } = yield* DashboardTown

@@ -360,7 +360,7 @@ class Scraped extends Context.Service<Scraped, { readonly text: string }>()("tes
   )
 }
 
-layer(Scraped.layer, { excludeTestServices: true, timeout: "60 seconds" })("the metrics of a service", (it) => {
+layer(Scraped.layer, { excludeTestServices: true })("the metrics of a service", (it) => {
   it.effect("are those that rules and panels name", () =>
     Effect.gen(function*() {
       const { text } = yield* Scraped

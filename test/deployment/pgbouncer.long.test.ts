@@ -54,12 +54,19 @@ ignore_startup_parameters = ${["extra_float_digits", ...ignored].join(",")}
 `
     )
   writeSettings(mode)
+  let log = ""
   const pooler = yield* Effect.acquireRelease(
-    Effect.sync((): ChildProcess =>
-      spawn("pgbouncer", [file], { stdio: "ignore", ...(process.getuid?.() === 0 ? nobody : {}) })
-    ),
+    Effect.sync((): ChildProcess => {
+      const child = spawn("pgbouncer", [file], {
+        stdio: ["ignore", "ignore", "pipe"],
+        ...(process.getuid?.() === 0 ? nobody : {})
+      })
+      child.stderr.on("data", (text) => log += String(text))
+      return child
+    }),
     (child) => Effect.sync(() => child.kill("SIGKILL"))
   )
+  const reloads = Effect.sync(() => log.split("re-reading config").length - 1)
   yield* until(
     "the pooler answers",
     Effect.callback<boolean>((resume) => {
@@ -74,12 +81,13 @@ ignore_startup_parameters = ${["extra_float_digits", ...ignored].join(",")}
   )
   return {
     url: `postgresql://${database.username}@127.0.0.1:${port}/${database.database}`,
-    /** Gives it another mode while it runs, as an operator would. */
-    setMode: (next: string) =>
-      Effect.sync(() => {
-        writeSettings(next)
-        pooler.kill("SIGHUP")
-      })
+    /** Gives it another mode while it runs, as an operator would. Once it says so, it does nothing before it reads. */
+    setMode: Effect.fnUntraced(function*(next: string) {
+      const before = yield* reloads
+      writeSettings(next)
+      pooler.kill("SIGHUP")
+      yield* until("the pooler reads its settings", reloads, (count) => count > before)
+    })
   }
 })
 
@@ -147,7 +155,6 @@ behindPooler("a store behind pgbouncer", () => {
         discard: true
       })
       yield* setMode("session")
-      yield* Effect.sleep(200)
       const numbers = Array.from({ length: 60 }, (_, number) => 100 + number)
       const answers = yield* Effect.forEach(numbers, create, { concurrency: 12 })
       assert.deepStrictEqual(answers.filter(({ status }) => status !== 200).map(({ text }) => text), [])
@@ -185,7 +192,6 @@ behindPooler("a store behind pgbouncer", () => {
       assert.deepStrictEqual(yield* findings, [])
       for (let round = 0; round < 3; round++) {
         yield* setMode("transaction")
-        yield* Effect.sleep(100)
         yield* work
         const [told] = yield* until("health tells", findings, (found) => found.length > 0)
         assert.include(told!.message, "now gives one connection the sessions of several")

@@ -197,6 +197,14 @@ describe("the manifests of Kubernetes", () => {
     const directory = /name: TILLWIRE__DATA__DIRECTORY, value: ([^ }]+)/.exec(text)?.[1] ?? volume
     assert.isTrue(directory.startsWith(`${volume}/`), `${directory} is not inside ${volume}`)
   })
+
+  it("leave a pod its port while calls are still sent to it, and then as long as a stop may take", () => {
+    const text = readFileSync(new URL("../../config/deployment/kubernetes.yaml", import.meta.url), "utf8")
+    const numberIn = (pattern: RegExp) => Number(pattern.exec(text)?.[1] ?? assert.fail(`no ${pattern}`))
+    const wait = numberIn(/preStop:\s+exec: { command: \[sleep, "(\d+)"\] }/)
+    assert.isAtLeast(wait, 5)
+    assert.isAtLeast(numberIn(/terminationGracePeriodSeconds: (\d+)/), wait + 20)
+  })
 })
 
 describe("the secrets of compose", () => {

@@ -65,7 +65,7 @@ const addressOf = (account: string, index: number): string | undefined => {
   return payments.p2wpkh({ pubkey, network: networks.testnet }).address
 }
 
-layer(BitcoinTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("a family that was added", (it) => {
+layer(BitcoinTown.layer, { excludeTestServices: true })("a family that was added", (it) => {
   it.effect("is followed, and anybody can read its state", () =>
     Effect.gen(function*() {
       const { service } = yield* BitcoinTown

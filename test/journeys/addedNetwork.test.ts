@@ -58,7 +58,7 @@ class PolygonTown extends Context.Service<PolygonTown, {
   )
 }
 
-layer(PolygonTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("a network that was added", (it) => {
+layer(PolygonTown.layer, { excludeTestServices: true })("a network that was added", (it) => {
   it.effect("is followed, and anybody can read its state", () =>
     Effect.gen(function*() {
       const { service } = yield* PolygonTown

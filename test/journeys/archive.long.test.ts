@@ -9,8 +9,9 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { join } from "node:path"
 import { readArchive } from "../../runtime/backup/Archive.ts"
 import { restoreBackup } from "../../runtime/backup/Restore.ts"
-import { nextSegment } from "../../runtime/backup/Segments.ts"
+import { isSegment, nextSegment } from "../../runtime/backup/Segments.ts"
 import { createInvoice, makeSite, pay, statusOf, succeed } from "../support/BackupSite.ts"
+import { isAlive } from "../support/Process.ts"
 import { startService, until } from "../support/Service.ts"
 
 /** The files of the only series of an archive. */
@@ -20,6 +21,9 @@ const archivedIn = (archive: string): ReadonlyArray<string> =>
       name.endsWith(".age")
     )
     : []
+
+/** The segment that the name of a file begins with. */
+const segmentIn = (name: string): string => name.slice(0, 24)
 
 /** Where and when the backup of a series ended, as its server says. */
 const readBackupEnd = async (folder: string, identities: ReadonlyArray<string>) => {
@@ -40,7 +44,8 @@ describe("an archived embedded database", () => {
       Effect.gen(function*() {
         const { config, file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
         const archive = join(folder, "archive")
-        const options = { archive: { directory: archive, recipients: [recipient], maximumLagSeconds: 1 } }
+        // Each of the restores below reads every segment, and there is one for each such time that the backup takes.
+        const options = { archive: { directory: archive, recipients: [recipient], maximumLagSeconds: 3 } }
         writeFileSync(file, JSON.stringify({ ...config, store: { use: "embedded", options } }))
         const start = startService({ directory: folder, config: file })
         const target = join(folder, "one.backup")
@@ -50,7 +55,10 @@ describe("an archived embedded database", () => {
           const service = yield* start
           const { merchant_key: key } = yield* service.keys
           before.push({ ...(yield* createInvoice(service, key)), status: "unpaid" })
-          yield* succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder)
+          yield* succeed([
+            ...["backup", "create", "--to", target, "--recipient", recipient],
+            ...["--rate", "1000", "--config", file]
+          ], folder)
           for (const status of ["paid", "unpaid"]) {
             const made = yield* createInvoice(service, key)
             if (status === "paid") yield* pay(service, key, made.id)
@@ -59,18 +67,25 @@ describe("an archived embedded database", () => {
           const moment = Date.now() + 1
           yield* until("the moment is over", Effect.sync(() => Date.now()), (now) => now > moment + 1)
           for (let count = 0; count < 2; count++) after.push(yield* createInvoice(service, key))
-          const count = archivedIn(archive).length
+          // The server writes to the segment after the last that it has finished, or has finished that one just now.
+          const status = readdirSync(join(folder, "data", "postgres", "pg_wal", "archive_status"))
+          const finished = [...archivedIn(archive), ...status].map(segmentIn).filter(isSegment).toSorted().at(-1)!
+          const last = nextSegment(nextSegment(finished))
           yield* until(
             "what came after the moment is archived",
             Effect.andThen(
               Effect.tap(createInvoice(service, key), (made) => Effect.sync(() => after.push(made))),
-              Effect.sync(() => archivedIn(archive).length)
+              Effect.sync(() => archivedIn(archive).map(segmentIn))
             ),
-            (now) => now > count + 2
+            (segments) => segments.some((segment) => segment >= last)
           )
           yield* service.stop("SIGKILL")
           return { key, moment }
         }))
+        // The server outlives its service, and would finish a segment every few seconds for as long as this test runs.
+        const [server] = readFileSync(join(folder, "data", "postgres", "postmaster.pid"), "utf8").split("\n")
+        process.kill(Number(server), "SIGQUIT")
+        yield* until("the server ends", Effect.sync(() => isAlive(Number(server))), (is) => !is)
         renameSync(join(folder, "data"), join(folder, "broken"))
         const [series] = readdirSync(archive)
         const segments = archivedIn(archive)

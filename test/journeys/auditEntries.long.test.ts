@@ -195,7 +195,7 @@ const ofSignIn = "a sign-in by a wallet: the session's own row tells of it"
 const ofPlay = "play money"
 const again = "sends again what was told already"
 const reads = "reads"
-const ofReal = "takes real money; its own tests look for the entry: limits.test.ts, changes.test.ts"
+const ofReal = "takes real money; its own tests look for the entry: limits.long.test.ts, changes.long.test.ts"
 const questions = "asks for what is signed next, and changes nothing"
 
 const refundPath = ({ id }: { readonly id: string }, what = "") => `/api/v1/refunds/${id}${what}`
@@ -271,7 +271,7 @@ const writes: Readonly<Record<string, Write | string>> = {
     ({ id }) => `/api/v1/team/invitations/${id}`
   ),
   "POST /api/v1/team/invitations/{id}/approve": ofReal,
-  "POST /api/v1/team/invitations/accept": "has its entry by the new member: members.test.ts",
+  "POST /api/v1/team/invitations/accept": "has its entry by the new member: members.long.test.ts",
   "PATCH /api/v1/team/me": plain("jwt", "person.update person", "PATCH", "/api/v1/team/me", { language: "de" }, {
     language: "tlh"
   }),
@@ -605,7 +605,7 @@ const forms: Readonly<Record<string, Form | string>> = {
   "batches/:id cancel": form("batch.cancel batch", at("batches", newBatch)),
   "batches/:id export": "answers a wallet's script; as by the API",
   "batches/:id sent": "says where to look, and proves nothing",
-  "collect collect": "takes money on addresses of a forwarder: collects.test.ts",
+  "collect collect": "takes money on addresses of a forwarder: collects.long.test.ts",
   "periods close": "takes a month that is over; as by the API",
   "webhooks create": form("webhook.create webhook_endpoint", "/webhooks", {
     url: "https://93.184.215.14/hooks",
@@ -676,7 +676,7 @@ const requestOf = ({ headers }: TestResponse): string => String(headers["x-reque
 
 const wordsOf = (entries: ReadonlyArray<Entry>) => entries.map(({ action, subject }) => `${action} ${subject}`)
 
-layer(town, { excludeTestServices: true, timeout: "2 minutes" })("the audit log", (it) => {
+layer(town, { excludeTestServices: true })("the audit log", (it) => {
   it.effect(
     "has the entries of every write of the API about money, rights, keys or settings, and none of one that is refused",
     () =>
@@ -710,8 +710,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("the audit log"
           if (others.length > 0) faults.push(`${name} by a ${row.by} was done by ${others[0]!.actor}`)
         }
         assert.strictEqual(faults.join("\n"), "")
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -745,8 +744,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("the audit log"
           for (const { actor } of entries) if (!actor.startsWith("mem_")) faults.push(`${name} was done by ${actor}`)
         }
         assert.strictEqual(faults.join("\n"), "")
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -764,7 +762,6 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("the audit log"
         const entries = yield* found.entriesOf(requestOf(refused))
         assert.deepStrictEqual(entries.map(({ action }) => action), ["access.denied"])
         assert.match(entries[0]!.actor, /^mem_/)
-      }),
-    60_000
+      })
   )
 })

@@ -3,9 +3,9 @@
  * is given an address that a lost invoice was given. Method: the real commands and the real service on its embedded
  * database, killed, restored and started again.
  */
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { existsSync, mkdirSync, readFileSync, renameSync, statSync, truncateSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { freePort } from "../support/Ports.ts"
 import { makeReceiver } from "../support/Receiver.ts"
@@ -14,7 +14,7 @@ import { testSeed } from "../support/Seed.ts"
 import { createInvoice, makeSite, pay, run, statusOf, succeed } from "../support/BackupSite.ts"
 import { startService, until } from "../support/Service.ts"
 
-describe("a backup of the embedded database", () => {
+describe("a backup of the running embedded database", () => {
   it.live(
     "brings back all that was acknowledged before it, gives no lost address again, and repeats webhooks",
     () =>
@@ -82,79 +82,105 @@ describe("a backup of the embedded database", () => {
       }).pipe(Effect.scoped),
     300_000
   )
+})
 
-  it.live(
-    "that is cut, changed, for another key or of another master key is refused, and nothing is left",
-    () =>
-      Effect.gen(function*() {
-        const { config, file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
-        yield* Effect.scoped(startService({ directory: folder, config: file }))
-        const target = join(folder, "one.backup")
-        // The service is stopped: the command starts the database by itself.
-        yield* succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder)
-        const again = yield* run(
-          ["backup", "create", "--to", target, "--recipient", recipient, "--config", file],
-          folder
-        )
-        assert.include(again.text, "already")
-        renameSync(join(folder, "data"), join(folder, "before"))
-
-        const random = seededRandom(testSeed)
-        const whole = readFileSync(target)
-        const damaged = join(folder, "damaged.backup")
-        for (let time = 0; time < 2; time++) {
-          const changed = Buffer.from(whole)
-          const at = Math.floor(random() * changed.length)
-          changed[at] = changed[at]! ^ 1
-          writeFileSync(damaged, changed)
-          const { code, text } = yield* run(
-            ["restore", "file", damaged, "--identity", identity, "--config", file],
-            folder
-          )
-          assert.strictEqual(code, 1, `byte ${at} was changed: ${text}`)
-          assert.isFalse(existsSync(join(folder, "data", "postgres")), text)
-        }
-        writeFileSync(damaged, whole)
-        truncateSync(damaged, Math.floor(random() * whole.length))
-        const cut = yield* run(["backup", "verify", damaged, "--identity", identity], folder)
-        assert.strictEqual(cut.code, 1, cut.text)
-
-        const otherKey = join(folder, "other-key")
-        writeFileSync(otherKey, yield* succeed(["backup", "key"], folder))
-        const stranger = yield* run(["backup", "verify", target, "--identity", otherKey], folder)
-        assert.include(stranger.text, "is encrypted for another key")
-
-        const otherMaster = join(folder, "other.json")
-        writeFileSync(otherMaster, JSON.stringify({ ...config, secrets: { master: ["5b".repeat(32)] } }))
-        const closed = yield* run(["restore", "file", target, "--identity", identity, "--config", otherMaster], folder)
-        assert.include(closed.text, "belongs to the master key")
-
-        mkdirSync(join(folder, "data"), { recursive: true })
-        assert.isFalse(existsSync(join(folder, "data", "postgres")))
-        rmSync(damaged)
-        yield* succeed(["restore", "file", target, "--identity", identity, "--config", file], folder)
-      }).pipe(Effect.scoped),
-    180_000
-  )
-
-  it.live("whose restore is killed is restored by the next one", () =>
+/** A backup of a service that has stopped; each test restores it into a folder of its own. */
+class StoppedSite extends Context.Service<StoppedSite, {
+  readonly identity: string
+  readonly target: string
+  /** The command that made it. */
+  readonly create: ReadonlyArray<string>
+  /** A folder with a config file that is as the one of the site but for its data directory, which is not there yet. */
+  readonly openFolder: (name: string, more?: object) => { readonly folder: string; readonly file: string }
+}>()("test/journeys/backup/StoppedSite") {
+  static readonly layer = Layer.effect(
+    StoppedSite,
     Effect.gen(function*() {
-      const { file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
+      const { config, file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
       yield* Effect.scoped(startService({ directory: folder, config: file }))
       const target = join(folder, "one.backup")
-      yield* succeed(["backup", "create", "--to", target, "--recipient", recipient, "--config", file], folder)
-      renameSync(join(folder, "data"), join(folder, "before"))
-      const restore = ["restore", "file", target, "--identity", identity, "--config", file]
-      const draftIsThere = until(
-        "files are being written",
-        Effect.sync(() => existsSync(join(folder, "data"))),
-        (is) => is
-      )
-      // Interrupted, the command is killed.
-      yield* Effect.raceFirst(draftIsThere, Effect.andThen(run(restore, folder), Effect.never))
-      assert.isFalse(existsSync(join(folder, "data", "postgres")))
-      yield* succeed(restore, folder)
-      const service = yield* startService({ directory: folder, config: file })
-      assert.strictEqual((yield* service.call("/health/ready")).status, 200)
-    }).pipe(Effect.scoped), 300_000)
-})
+      // The service is stopped: the command starts the database by itself, and nobody needs the rest of the disk.
+      const create = ["backup", "create", "--to", target, "--recipient", recipient, "--rate", "1000", "--config", file]
+      yield* succeed(create, folder)
+      const openFolder = (name: string, more: object = {}) => {
+        const own = join(folder, name)
+        mkdirSync(own)
+        const ownFile = join(own, "config.json")
+        writeFileSync(ownFile, JSON.stringify({ ...config, data: { directory: join(own, "data") }, ...more }))
+        return { folder: own, file: ownFile }
+      }
+      return { identity, target, create, openFolder }
+    })
+  )
+}
+
+layer(StoppedSite.layer, { excludeTestServices: true })(
+  "a backup of a stopped embedded database",
+  (it) => {
+    it.effect(
+      "that is cut, changed, for another key or of another master key is refused, and nothing is left",
+      () =>
+        Effect.gen(function*() {
+          const { create, identity, openFolder, target } = yield* StoppedSite
+          const { file, folder } = openFolder("refused")
+          const again = yield* run(create, folder)
+          assert.include(again.text, "already")
+
+          const random = seededRandom(testSeed)
+          const whole = readFileSync(target)
+          const damaged = join(folder, "damaged.backup")
+          for (let time = 0; time < 2; time++) {
+            const changed = Buffer.from(whole)
+            const at = Math.floor(random() * changed.length)
+            changed[at] = changed[at]! ^ 1
+            writeFileSync(damaged, changed)
+            const { code, text } = yield* run(
+              ["restore", "file", damaged, "--identity", identity, "--config", file],
+              folder
+            )
+            assert.strictEqual(code, 1, `byte ${at} was changed: ${text}`)
+            assert.isFalse(existsSync(join(folder, "data", "postgres")), text)
+          }
+          writeFileSync(damaged, whole)
+          truncateSync(damaged, Math.floor(random() * whole.length))
+          const cut = yield* run(["backup", "verify", damaged, "--identity", identity], folder)
+          assert.strictEqual(cut.code, 1, cut.text)
+
+          const otherKey = join(folder, "other-key")
+          writeFileSync(otherKey, yield* succeed(["backup", "key"], folder))
+          const stranger = yield* run(["backup", "verify", target, "--identity", otherKey], folder)
+          assert.include(stranger.text, "is encrypted for another key")
+
+          const other = openFolder("otherMaster", { secrets: { master: ["5b".repeat(32)] } })
+          const closed = yield* run(
+            ["restore", "file", target, "--identity", identity, "--config", other.file],
+            other.folder
+          )
+          assert.include(closed.text, "belongs to the master key")
+          assert.isFalse(existsSync(join(other.folder, "data", "postgres")))
+
+          mkdirSync(join(folder, "data"), { recursive: true })
+          assert.isFalse(existsSync(join(folder, "data", "postgres")))
+          yield* succeed(["restore", "file", target, "--identity", identity, "--config", file], folder)
+        })
+    )
+
+    it.effect("whose restore is killed is restored by the next one", () =>
+      Effect.gen(function*() {
+        const { identity, openFolder, target } = yield* StoppedSite
+        const { file, folder } = openFolder("killed")
+        const restore = ["restore", "file", target, "--identity", identity, "--config", file]
+        const draftIsThere = until(
+          "files are being written",
+          Effect.sync(() => existsSync(join(folder, "data"))),
+          (is) => is
+        )
+        // Interrupted, the command is killed.
+        yield* Effect.raceFirst(draftIsThere, Effect.andThen(run(restore, folder), Effect.never))
+        assert.isFalse(existsSync(join(folder, "data", "postgres")))
+        yield* succeed(restore, folder)
+        const service = yield* startService({ directory: folder, config: file })
+        assert.strictEqual((yield* service.call("/health/ready")).status, 200)
+      }).pipe(Effect.scoped), 300_000)
+  }
+)

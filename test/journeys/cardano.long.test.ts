@@ -119,7 +119,7 @@ const cardano: JourneyNetwork<CardanoTown> = {
   }
 }
 
-layer(CardanoTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a Cardano chain", (it) => {
+layer(CardanoTown.layer, { excludeTestServices: true })("on a Cardano chain", (it) => {
   paymentJourneys(it, cardano)
 
   it.effect("two outputs of one transaction pay an invoice together", () =>

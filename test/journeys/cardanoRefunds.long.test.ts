@@ -95,6 +95,6 @@ const cardano: RefundNetwork<CardanoTown> = {
   passValidity: Effect.map(CardanoTown, ({ ledger }) => ledger.mine(longBlocks))
 }
 
-layer(CardanoTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("refunds on Cardano", (it) => {
+layer(CardanoTown.layer, { excludeTestServices: true })("refunds on Cardano", (it) => {
   refundBatches(it, cardano)
 })

@@ -214,7 +214,7 @@ const report = (one: Waiting, what: object) =>
 const approve = (one: Waiting) =>
   Effect.flatMap(Deployed, ({ jwt }) => post(`/api/v1/refunds/${one.id}/approve`, {}, jwt))
 
-layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("the claim page", (it) => {
+layer(Deployed.layer, { excludeTestServices: true })("the claim page", (it) => {
   it.effect("says nothing of a refund before its token is posted, and the same of one that is none", () =>
     Effect.gen(function*() {
       const one = yield* waiting()

@@ -259,7 +259,7 @@ const onEffect = Effect.fnUntraced(function*(baseUrl: string, keys: DemoKeys) {
 })
 
 describe("from an invoice to a refund", () => {
-  layer(DemoShop.layer, { timeout: 60_000, excludeTestServices: true })((it) => {
+  layer(DemoShop.layer, { excludeTestServices: true })((it) => {
     it.effect("the three clients for Effect go together", () =>
       Effect.gen(function*() {
         const { keys, service } = yield* DemoShop
@@ -286,7 +286,7 @@ describe("from an invoice to a refund", () => {
               yield* driveGenerated(generator, service, program, [keys.merchant_key, keys.commerce_key])
             ) as Journey
           )
-        }), 120_000)
+        }))
     }
   })
 })

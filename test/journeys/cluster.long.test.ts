@@ -58,7 +58,6 @@ describe("two instances of a cluster", () => {
         const health = yield* services[0].call("/health/ready")
         assert.strictEqual(health.status, 200)
         assert.deepStrictEqual(services[0].errors(), [])
-      }),
-    120_000
+      })
   )
 })

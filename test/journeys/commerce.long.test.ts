@@ -275,7 +275,7 @@ const untilSettled = [
 ]
 const untilPlaced = [...untilSettled, "placed AWAITING_TRACKING"]
 
-layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })("an order", (it) => {
+layer(Mall.layer, { excludeTestServices: true })("an order", (it) => {
   it.effect("is placed once its money has settled, shipped and delivered", () =>
     Effect.gen(function*() {
       const stall = yield* openStall

@@ -143,7 +143,7 @@ const menuOf = (text: string): ReadonlyArray<string> =>
   [.../<nav class="side"[\s\S]*?<\/nav>/.exec(text)?.[0].matchAll(/href="\/dashboard\/\d+\/devnet\/?([^"]*)"/g) ?? []]
     .map(([, path]) => path!)
 
-layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard", (it) => {
+layer(shop, { excludeTestServices: true })("the dashboard", (it) => {
   it.effect(
     "lets nobody in who is not signed in, and brings them back to where they wanted to go",
     () =>
@@ -154,8 +154,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.include(away.headers.location, `next=${encodeURIComponent(`${home}/payments?status=paid`)}`)
         const forged = yield* service.call(home, { headers: { cookie: "tillwire_read=forged" } })
         assert.strictEqual(forged.status, 303)
-      }),
-    60_000
+      })
   )
 
   it.effect("limits who is not signed in by their address, in a page, and nobody else", () =>
@@ -182,7 +181,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         })
       for (let tries = 0; tries < 5; tries++) assert.strictEqual((yield* code()).status, 401)
       assert.strictEqual((yield* code()).status, 429, "a guess of a code")
-    }), 60_000)
+    }))
 
   it.effect(
     "signs in by a link once, with cookies that no other site sends and no script reads",
@@ -206,8 +205,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.strictEqual(page.status, 200)
         assert.include(page.headers["content-security-policy"], "frame-ancestors 'none'")
         assert.strictEqual(page.headers["cache-control"], "no-store")
-      }),
-    60_000
+      })
   )
 
   it.effect(
@@ -235,8 +233,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         }
         const good = yield* service.call(`${home}/payments/new`, { method: "POST", headers: withoutOrigin, body })
         assert.strictEqual(good.status, 303, good.text)
-      }),
-    60_000
+      })
   )
 
   it.effect("shows each role its pages and no others, in the menu as by the address", () =>
@@ -256,7 +253,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
           }
         }
       }
-    }), 120_000)
+    }))
 
   it.effect(
     "opens an invoice, finds its payment by the transaction, and decides what was too much",
@@ -311,8 +308,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
           note: ""
         })
         assert.strictEqual(late.status, 409, "who comes second is told so")
-      }),
-    60_000
+      })
   )
 
   it.effect("leads from months to days to hours, each with the same money in its rows as in its sum", () =>
@@ -367,8 +363,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.strictEqual((yield* see(viewer, asked)).status, 403)
         assert.notInclude((yield* see(viewer, "/payments")).text, "exports/invoices")
         assert.include((yield* see(owner, "/audit?action=export.read")).text, "export.read")
-      }),
-    60_000
+      })
   )
 
   it.effect("lets money out by two people: one who refunds it cannot pay it alone", () =>
@@ -447,7 +442,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       for (const act of ["refund.create", "refund.approve", "batch.create", "batch.approve"]) {
         assert.include(log.text, act)
       }
-    }), 60_000)
+    }))
 
   it.effect(
     "says that a case was left alone where it was, and not that the customer sees a decision",
@@ -468,8 +463,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.include(left.headers.location, "notice=exception_left")
         const after = yield* see(owner, left.headers.location!.split("/devnet")[1]!)
         assert.include(after.text, "Left alone. Nothing changes for your customer.")
-      }),
-    60_000
+      })
   )
 
   it.effect("leaves out what was done before where the next form is refused", () =>
@@ -487,7 +481,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       assert.isAtLeast(refused.status, 400)
       assert.include(refused.text, "role=\"alert\"")
       assert.notInclude(refused.text, "Saved.")
-    }), 60_000)
+    }))
 
   it.effect(
     "offers a refund only where something can be refunded, and says plainly that nothing is left",
@@ -518,8 +512,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.include(message, "Nothing of this payment is left to refund")
         assert.notInclude(message, paid.payment.id)
         assert.notInclude(message, "of the token")
-      }),
-    60_000
+      })
   )
 
   it.effect(
@@ -537,8 +530,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.notInclude(current.text, "is closed next.")
         assert.notMatch(current.text, /not_read_yet|chain:|\[object/)
         assert.include(current.text, "Is read once the month is over")
-      }),
-    60_000
+      })
   )
 
   it.effect("asks once more before it removes somebody from the team, without a script", () =>
@@ -550,13 +542,13 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         /<details><summary>Remove<\/summary><form [^>]*>(?:<input [^>]*>)*<p>[^<]*signed out at once[^<]*<\/p><button[^>]*>Yes, remove</
       )
       assert.notMatch(text, /<button[^>]*>Remove</)
-    }), 60_000)
+    }))
 
   it.effect("says in the search field what is found", () =>
     Effect.gen(function*() {
       const { text } = yield* see(yield* signIn(), "")
       assert.include(text, "placeholder=\"Transaction, address, amount, customer\"")
-    }), 60_000)
+    }))
 
   it.effect("shows no empty form to whoever may not send it", () =>
     Effect.gen(function*() {
@@ -565,7 +557,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       for (const path of ["/payments/new", `/payments/${invoice}/refund`]) {
         assert.strictEqual((yield* see(viewer, path)).status, 403, path)
       }
-    }), 60_000)
+    }))
 
   it.effect(
     "makes a key that is for a shop alone, and tells the shop's number beside it",
@@ -591,8 +583,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
         assert.notInclude(plain.text, "Store ID")
         const other = /mk_dev_[0-9A-Za-z]{38}/.exec(plain.text)![0]
         assertStatus(200, yield* service.call("/api/v1/invoices", { headers: { "x-api-key": other } }))
-      }),
-    60_000
+      })
   )
 
   it.effect("leaves what a viewer tries undone, and says who may", () =>
@@ -612,5 +603,5 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard"
       const out = yield* service.call("/dashboard/signout", { method: "POST", headers: formHeaders(service, viewer) })
       assert.strictEqual(out.status, 303)
       assert.strictEqual((yield* see(viewer, "")).status, 303, "the session has ended, not only the cookie")
-    }), 60_000)
+    }))
 })

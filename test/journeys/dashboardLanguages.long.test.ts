@@ -144,7 +144,7 @@ const mostBytes = 8 * 1_024
 
 const langOf = (text: string) => /<html lang="([\w-]+)" dir="(\w+)">/.exec(text)?.slice(1)
 
-layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard in its languages", (it) => {
+layer(shop, { excludeTestServices: true })("the dashboard in its languages", (it) => {
   it.effect("has every page in the language that its reader chose, within 8 KB", () =>
     Effect.gen(function*() {
       const { home, ids, service } = yield* TheShop
@@ -171,7 +171,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
         }
       }
       assert.include((yield* see("/account")).text, home)
-    }), 120_000)
+    }))
 
   it.effect(
     "follows the browser where nobody chose, at the sign-in and in what is refused too",
@@ -193,8 +193,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
           assert.strictEqual(nowhere.status, 404)
           assert.deepStrictEqual(langOf(nowhere.text), [texts.locale, texts.direction])
         }
-      }),
-    60_000
+      })
   )
 
   it.effect("refuses in the reader's own words, and marks as English what the API says", () =>
@@ -213,7 +212,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
       assert.strictEqual(zone.status, 400)
       assert.include(zone.text, ar.refusals!.wrongField)
       assert.deepStrictEqual(langOf((yield* see("/account")).text), ["ar", "rtl"])
-    }), 60_000)
+    }))
 
   it.effect(
     "shows times in the reader's time zone, and money the same in every language",
@@ -233,8 +232,7 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
         assert.include(arabic, "\u2066$600.00\u2069")
         assert.match(arabic, /UTC<\/time>/)
         yield* choose("en")
-      }),
-    60_000
+      })
   )
 
   it.effect("takes no dollars that a language could mean as thousands", () =>
@@ -251,5 +249,5 @@ layer(shop, { excludeTestServices: true, timeout: "2 minutes" })("the dashboard 
       const made = yield* send("/payments/new", { action: "create", amount_usd: "$12.50" })
       assert.strictEqual(made.status, 303, made.text)
       yield* choose("en")
-    }), 60_000)
+    }))
 })

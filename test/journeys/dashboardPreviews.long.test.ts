@@ -53,8 +53,7 @@ it.live(
       const read = yield* see(viewer, "/branding?state=paid")
       assert.notInclude(read.text, "value=\"save\"")
       assert.strictEqual((yield* see(viewer, frameOf(read.text)[0]!)).status, 200)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live(
@@ -87,8 +86,7 @@ it.live(
       const viewer = yield* joinAs(owner, "viewer")
       assert.strictEqual((yield* send(viewer, "/branding", { action: "save", ...look, ...tick })).status, 403)
       assert.isFalse(yield* isShown)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live(
@@ -122,8 +120,7 @@ it.live(
       assert.notInclude(read.text, "save_domain")
       assert.strictEqual((yield* name("")).status, 303)
       assert.notInclude((yield* see(owner, "/branding")).text, "tillwire.json")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live(
@@ -181,8 +178,7 @@ it.live(
         (yield* send(viewer, "/tokens", { action: "bulk", network: "", blocked: "true" })).status,
         403
       )
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live("without the payment page in the config there is nothing to preview", () =>
@@ -198,4 +194,4 @@ it.live("without the payment page in the config there is nothing to preview", ()
       assert.notInclude(text, "<iframe")
       assert.strictEqual((yield* see(owner, `${path}/preview`)).status, 404)
     }
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))

@@ -140,6 +140,5 @@ it.live(
       const [, second = ""] = /name="change" value="(chg_[\w-]+)"/.exec(now) ?? []
       const canceled = yield* act(fresh, "/limits", { action: "cancel", change: second })
       assert.include(String(canceled.headers.location), "notice=change_canceled", canceled.text)
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

@@ -156,7 +156,7 @@ const addressesOf = (things: Effect.Success<typeof trade>): ReadonlyMap<string, 
     ["events/:id", `/events/${things.event}`]
   ])
 
-layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two merchants", (it) => {
+layer(town, { excludeTestServices: true })("pages of two merchants", (it) => {
   it.effect(
     "show nothing of the other merchant, and do nothing to it, whatever is named",
     () =>
@@ -205,8 +205,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
           headers: { "x-api-key": (yield* TheTown).key }
         })
         assert.strictEqual(assertStatus(200, after).data.status, "open")
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -236,8 +235,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
             `/webhooks/${things.endpoint}?open=${things.delivery}`
           ]
         ) assert.include(showing, address)
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -283,8 +281,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         const { text } = yield* see(owner, `/webhooks/${endpoint}?open=${delivery}`)
         const [answer] = findAll(readHtml(text), byName("pre"))
         assert.match(textOf(answer!), /^&{1000,4096}$/)
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -325,8 +322,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         const [head, ...rows] = text.trim().split("\r\n").map((line) => line.split(","))
         assert.deepStrictEqual(head!.slice(-2), ["token_id", "token_address"])
         assert.deepStrictEqual(rows.find(([id]) => id === refund)!.slice(-2), ["", token.address])
-      }),
-    60_000
+      })
   )
 
   it.effect(
@@ -365,8 +361,7 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
           found += cells.filter((cell) => cell.startsWith("'")).length
         }
         assert.isAbove(found, 2 * begins.length)
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -410,7 +405,6 @@ layer(town, { excludeTestServices: true, timeout: "2 minutes" })("pages of two m
         assert.strictEqual((yield* see(own.join("; "), "/keys")).status, 200)
         assert.strictEqual((yield* see(stranger, "/keys")).status, 403, "whose session was laid ready stays who it was")
         assert.include((yield* see(stranger, "/account")).text, "A viewer")
-      }),
-    60_000
+      })
   )
 })

@@ -70,6 +70,5 @@ it.live(
       assert.include(yield* accountOf(admin), mine.address)
       assert.strictEqual((yield* send(admin, "/account", { action: "unlink_wallet", id }, "mainnet")).status, 303)
       assert.include(yield* accountOf(admin), "You have neither a passkey nor a wallet.")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

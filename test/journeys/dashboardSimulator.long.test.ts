@@ -73,8 +73,7 @@ it.live(
         const answer = yield* send(owner, path, fields, "mainnet")
         assert.include([403, 404], answer.status, `${path} ${JSON.stringify(fields)}`)
       }
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )
 
 it.live("a refund of play money is paid out by a button of its page", () =>
@@ -101,7 +100,7 @@ it.live("a refund of play money is paid out by a button of its page", () =>
     const after = (yield* see(owner, `/refunds/${refund}`)).text
     assert.include(after, "Done")
     assert.notInclude(after, "Simulate: paid out")
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))
 
 it.live("without the simulator in the config there is none of it", () =>
   Effect.gen(function*() {
@@ -118,4 +117,4 @@ it.live("without the simulator in the config there is none of it", () =>
     assert.notInclude((yield* see(owner, "")).text, "imulat")
     const { text } = yield* see(owner, `/payments/${JSON.parse(made.text).invoice_id}?simulate=open`)
     assert.notInclude(text, "name=\"simulate\"")
-  }).pipe(Effect.scoped), 60_000)
+  }).pipe(Effect.scoped))

@@ -28,7 +28,7 @@ const first = Number(process.env["SUMS_SEED"] ?? 1)
 const rounds = 40
 
 /** For each history on a machine that is busy with others. */
-const limitMillis = 120_000
+const limitMillis = 180_000
 
 /** Payments that wait become deep enough while pages are read: what is wrong then is wrong only if it stays so. */
 const looks = 20

@@ -68,6 +68,5 @@ it.live(
       assert.strictEqual((yield* send(viewer, "/payments", { action: "remove_view", id })).status, 404)
       assert.strictEqual((yield* send(owner, "/payments", { action: "remove_view", id })).status, 303)
       assert.notInclude(yield* textOf(owner, "/payments?views=open"), ">Failed</bdi>")
-    }).pipe(Effect.scoped),
-  120_000
+    }).pipe(Effect.scoped)
 )

@@ -32,7 +32,7 @@ it.live("a receiving wallet is set, compared address by address, and removed", (
     const removed = yield* send(owner, "/wallets", { action: "remove", family: "evm" })
     assert.strictEqual(removed.status, 303, removed.text)
     assert.include((yield* see(owner, "/wallets")).text, "No receiving wallet yet")
-  }).pipe(Effect.scoped), 120_000)
+  }).pipe(Effect.scoped))
 
 it.live(
   "a private key or a recovery phrase goes no further than the form, and is shown and logged nowhere",
@@ -50,6 +50,5 @@ it.live(
         assert.notInclude(refused.text, secret)
         assert.include(refused.text, "private key or a recovery phrase")
       }
-    }).pipe(Effect.scoped),
-  60_000
+    }).pipe(Effect.scoped)
 )

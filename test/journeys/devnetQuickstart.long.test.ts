@@ -75,9 +75,6 @@ class Desk extends Context.Service<Desk, {
   )
 }
 
-/** A stop, a start and a recovery, however busy the machine is. */
-const restartTimeoutMillis = 120_000
-
 /** Between two looks at the state of the networks, whose callers are limited by their address. */
 const lookPause = "500 millis"
 
@@ -86,7 +83,7 @@ const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 const simulate = (shop: Shop, id: string, body: object) =>
   shop.service.call(`/api/v1/devnet/invoices/${id}/simulate`, { headers: { "x-api-key": shop.key }, body })
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new devnet", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("a new devnet", (it) => {
   it.effect("tells the demo keys once, and keeps them where only its own user reads", () =>
     Effect.gen(function*() {
       const { directory, now } = yield* Desk
@@ -333,7 +330,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
         yield* assertEvents(shop, open, listener, paid)
         assert.include(yield* readInvoice(shop, `cust-${signal}`), { id: open.id, status: "paid" })
         assert.deepStrictEqual(service.errors(), [])
-      }), restartTimeoutMillis)
+      }))
   }
 
   it.effect(
@@ -378,7 +375,6 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a new d
         }
         const warnings = service.output().split("\n").filter((line) => /"level":"(?:warn|error|fatal)"/.test(line))
         assert.deepStrictEqual(warnings, [], "nothing of it needs anybody's care")
-      }),
-    restartTimeoutMillis
+      })
   )
 })

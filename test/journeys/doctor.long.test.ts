@@ -155,8 +155,7 @@ describe("doctor", () => {
         for (const name of ["rpc_token", "master_key"]) {
           assert.notInclude(text, readFileSync(join(directory, name), "utf8"))
         }
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 
   it.live(
@@ -201,7 +200,6 @@ describe("doctor", () => {
         assertFound(findings, "database tables", /those of this version/, /^$/)
         assertFound(findings, "secret files", /config\.json, which holds .*rpc\.token/, /chmod o-r/)
         assert.strictEqual(code, 1)
-      }).pipe(Effect.scoped),
-    60_000
+      }).pipe(Effect.scoped)
   )
 })

@@ -97,7 +97,7 @@ const linesOf = (page: string): string | undefined =>
   /A request that causes it<\/h2>\n<p>[^<]*<\/p>\n<pre[^>]*><code>([\s\S]*?)<\/code>/.exec(page)?.[1]
     ?.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (entity) => entities[entity] ?? entity)
 
-layer(Reader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the page of an error code", (it) => {
+layer(Reader.layer, { excludeTestServices: true })("the page of an error code", (it) => {
   it.effect("shows a request that causes it, which does", () =>
     Effect.gen(function*() {
       const { folder, service } = yield* Reader
@@ -124,7 +124,7 @@ layer(Reader.layer, { excludeTestServices: true, timeout: "90 seconds" })("the p
     }), 300_000)
 })
 
-layer(PatientReader.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+layer(PatientReader.layer, { excludeTestServices: true })(
   "the page of a limit of things",
   (it) => {
     it.effect("shows lines that reach it before the limit of calls", () =>
@@ -134,6 +134,6 @@ layer(PatientReader.layer, { excludeTestServices: true, timeout: "90 seconds" })
           const printed = yield* shell(linesOf((yield* service.call(`/docs/errors/${code}`)).text)!, folder)
           assert.match(printed.trim(), new RegExp(`"code":"${code}"[^\\n]*$`))
         }
-      }), 120_000)
+      }))
   }
 )

@@ -900,7 +900,7 @@ const assertError = (row: Pick<Row, "code" | "family" | "headers">, found: TestR
   for (const [name, pattern] of Object.entries(row.headers ?? {})) assert.match(String(headers[name]), pattern)
 }
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("every error of the reference", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("every error of the reference", (it) => {
   for (const row of rows) {
     it.effect(`${row.code}: ${row.name}`.slice(0, 160), () =>
       Effect.gen(function*() {

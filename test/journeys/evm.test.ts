@@ -115,7 +115,7 @@ const base: JourneyNetwork<EvmTown> = {
   }
 }
 
-layer(EvmTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("on a real EVM network", (it) => {
+layer(EvmTown.layer, { excludeTestServices: true })("on a real EVM network", (it) => {
   paymentJourneys(it, base)
 
   it.effect("a smart wallet's payment, which no transaction and no log shows, is found by its balance", () =>

@@ -56,7 +56,7 @@ const newPerson = Effect.gen(function*() {
   return { authorization: `Bearer ${session.access_token}` }
 })
 
-layer(EvmTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("a batch on a real EVM network", (it) => {
+layer(EvmTown.layer, { excludeTestServices: true })("a batch on a real EVM network", (it) => {
   it.effect("is approved, given to a wallet that signs it, and paid line by line; signed again it pays nothing", () =>
     Effect.gen(function*() {
       const { node } = yield* EvmTown

@@ -56,7 +56,7 @@ const refused = (code: string, answer: TestResponse) => {
   }
 }
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("what was told of an invoice", (it) => {
+layer(tenants, { excludeTestServices: true })("what was told of an invoice", (it) => {
   it.effect("is read back by its merchant, alone and in lists, with a key or a wallet", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants

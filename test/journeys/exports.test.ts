@@ -32,7 +32,7 @@ const untilNow = Effect.sync(() =>
   `from=${Math.floor(Date.now() / 1000) - 3600}&to=${Math.floor(Date.now() / 1000) + 3600}`
 )
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("exports", (it) => {
+layer(tenants, { excludeTestServices: true })("exports", (it) => {
   it.effect("hold every row of the merchant and of nobody else, with hostile text made harmless, and count them", () =>
     Effect.gen(function*() {
       const { a, b, service } = yield* Tenants

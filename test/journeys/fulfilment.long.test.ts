@@ -144,7 +144,7 @@ const placements = (id: string) =>
       orders: orders.filter((order) => order.id === id).length
     })))
 
-layer(Mall.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+layer(Mall.layer, { excludeTestServices: true })(
   "orders of a merchant's own fulfilment service",
   (it) => {
     it.effect("are placed once their money has settled, once though the answer is lost, and follow its callbacks once", () =>

@@ -33,7 +33,10 @@ describe("a disk that fills up", () => {
       Effect.gen(function*() {
         const { config, file, folder, identity, recipient } = yield* makeSite("127.0.0.1:1")
         const target = join(folder, "one.backup")
-        const create = (to: string) => ["backup", "create", "--to", to, "--recipient", recipient, "--config", file]
+        const create = (to: string) => [
+          ...["backup", "create", "--to", to, "--recipient", recipient],
+          ...["--rate", "1000", "--config", file]
+        ]
         const databaseBytes = yield* Effect.scoped(Effect.gen(function*() {
           const service = yield* startService({ directory: folder, config: file })
           const disk = join(folder, "small")
@@ -74,7 +77,6 @@ describe("a disk that fills up", () => {
         }
         rmSync(disk, { recursive: true, force: true })
         yield* succeed(restore, folder)
-      }).pipe(Effect.scoped),
-    120_000
+      }).pipe(Effect.scoped)
   )
 })

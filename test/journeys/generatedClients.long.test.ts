@@ -134,13 +134,12 @@ const drive = (generator: Generator, program: string) =>
   })
 
 describe("clients", () => {
-  layer(DemoShop.layer, { timeout: 60_000, excludeTestServices: true })((it) => {
-    it.effect("of @hey-api/openapi-ts drive the service", () => drive(heyApiGenerator, heyApi), 120_000)
+  layer(DemoShop.layer, { excludeTestServices: true })((it) => {
+    it.effect("of @hey-api/openapi-ts drive the service", () => drive(heyApiGenerator, heyApi))
 
     it.effect(
       "of openapi-typescript and openapi-fetch drive the service",
-      () => drive(openapiTypescript, openapiFetch),
-      120_000
+      () => drive(openapiTypescript, openapiFetch)
     )
 
     it.effect("of ours without Effect drive the service", () =>

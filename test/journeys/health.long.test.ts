@@ -44,7 +44,7 @@ class Deployed extends Context.Service<Deployed, {
   )
 }
 
-layer(Deployed.layer, { excludeTestServices: true, timeout: "90 seconds" })("an operator", (it) => {
+layer(Deployed.layer, { excludeTestServices: true })("an operator", (it) => {
   it.effect("finds every series that an alert may name from the first scrape on, at rest", () =>
     Effect.gen(function*() {
       const { first: { series } } = yield* Deployed

@@ -48,15 +48,19 @@ const childrenOf = (pid: number): ReadonlyArray<number> =>
     }
   }).toSorted((a, b) => a - b)
 
-/** A request whose body does not come before the socket is ended with its two bytes. */
+/**
+ * A request whose body does not come before the socket is ended with its two bytes. It is under way: the service has
+ * read its head, and says that it waits for the body.
+ */
 const beginUpload = ({ ports }: Service, key: string): Effect.Effect<Socket, never, Scope.Scope> =>
   Effect.acquireRelease(
     Effect.callback<Socket>((resume) => {
       const head =
         `POST /api/v1/invoices HTTP/1.1\r\nhost: till\r\nx-api-key: ${key}\r\nidempotency-key: ${randomUUID()}\r\n`
-        + "content-type: application/json\r\ncontent-length: 2\r\nconnection: close\r\n\r\n"
-      const socket = connect(ports.http, "127.0.0.1", () => socket.write(head, () => resume(Effect.succeed(socket))))
-      socket.on("error", () => undefined).resume()
+        + "content-type: application/json\r\ncontent-length: 2\r\nexpect: 100-continue\r\n"
+        + "connection: close\r\n\r\n"
+      const socket = connect(ports.http, "127.0.0.1", () => socket.write(head))
+      socket.on("error", () => undefined).on("data", () => resume(Effect.succeed(socket)))
     }),
     (socket) => Effect.sync(() => void socket.destroy())
   )
@@ -115,7 +119,7 @@ const metrics = (service: Service) =>
     ({ text }) => text
   )
 
-layer(Processes.layer, { excludeTestServices: true, timeout: "120 seconds" })("two HTTP processes", (it) => {
+layer(Processes.layer, { excludeTestServices: true })("two HTTP processes", (it) => {
   it.effect("make one service: an invoice is paid, heard on sockets of both, and delivered once", () =>
     Effect.gen(function*() {
       const { node, service, shop } = yield* Processes

@@ -165,6 +165,5 @@ it.live(
         lost.findings.some((each) => /no export knows the transactions 0x/.test(each)),
         lost.findings.join("\n")
       )
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)),
-  120_000
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer))
 )

@@ -301,7 +301,7 @@ const assertDiscreet = ({ status, text }: TestResponse, what: string) => {
   assert.notMatch(text, /\bat (?:\S+ \()?(?:file:|\/|node:)|node_modules|SqlError|postgres/i, what)
 }
 
-layer(Layer.provideMerge(Callers.layer, tenants), { excludeTestServices: true, timeout: "90 seconds" })(
+layer(Layer.provideMerge(Callers.layer, tenants), { excludeTestServices: true })(
   "who may do what",
   (it) => {
     it.effect("is said for every operation that is served, and for no other", () =>

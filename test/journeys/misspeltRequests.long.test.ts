@@ -80,7 +80,7 @@ const call = (
 
 const warningOf = ({ headers }: TestResponse) => String(headers["x-service-warning"])
 
-layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request", (it) => {
+layer(tenants, { excludeTestServices: true })("a request", (it) => {
   it.effect(
     "with a query parameter that its route does not know is refused, or warned of where that would break clients",
     () =>
@@ -99,8 +99,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
           }
         }
         assert.deepStrictEqual([...lenient].filter((route) => !found.some((each) => each.route === route)), [])
-      }),
-    120_000
+      })
   )
 
   it.effect("with a body field that its route does not know is told so", () =>
@@ -109,7 +108,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
         const answer = yield* call(each, { body: { zz_unknown: 1 } })
         assert.match(warningOf(answer), /^unknown body field "zz_unknown"/, `${each.route} ${answer.text}`)
       }
-    }), 120_000)
+    }))
 
   it.effect("that names all its route knows is warned of nothing", () =>
     Effect.gen(function*() {
@@ -137,7 +136,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
         )
         assert.notInclude(answer.text, "No such query parameter", each.route)
       }
-    }), 120_000)
+    }))
 
   it.effect(
     "by a key that names the other environment writes nothing, whether the query or the body names it",
@@ -154,8 +153,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
           const inBody = yield* call(each, { body: { environment: "mainnet" } })
           assert.deepStrictEqual([inBody.status, codeOf(inBody)], [403, "ENVIRONMENT_FORBIDDEN"], each.route)
         }
-      }),
-    120_000
+      })
   )
 
   it.effect(
@@ -189,8 +187,7 @@ layer(tenants, { excludeTestServices: true, timeout: "120 seconds" })("a request
         assert.strictEqual((yield* write(`${path}/cancel`, "POST", { environment: "mainnet" })).status, "canceled")
         const elsewhere = yield* ask(service, a.jwt, `${path}/cancel`, { method: "POST" })
         assert.strictEqual(codeOf(elsewhere), "INVOICE_NOT_FOUND")
-      }),
-    120_000
+      })
   )
 
   it.effect("is one request however its URL is escaped, and no other spelling is taken", () =>

@@ -160,6 +160,5 @@ it.live.skipIf(process.platform !== "linux")(
         }
       }
       assert.isTrue(hasAddress, "the search of the tables finds what is there")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
-  180_000
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>
 )

@@ -97,7 +97,7 @@ const post = (service: Service, path: string, body: object, name?: string) =>
 
 const place = { environment: "devnet" } as const
 
-layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("the operator API", (it) => {
+layer(Town.layer, { excludeTestServices: true })("the operator API", (it) => {
   it.effect("lets in nobody without its own credential, and says which one it wants", () =>
     Effect.gen(function*() {
       const { services: [service], shops: [shop] } = yield* Town

@@ -104,7 +104,7 @@ const paidInvoice = Effect.fnUntraced(function*(node: Anvil, dollars: number) {
 
 const baseNetwork = Effect.map(read("/networks?environment=devnet"), ({ data: [network] }) => network)
 
-layer(Office.layer, { excludeTestServices: true, timeout: "90 seconds" })("an operator", (it) => {
+layer(Office.layer, { excludeTestServices: true })("an operator", (it) => {
   it.effect("has a settlement that waits for a decision go on, and the merchant gets its money", () =>
     Effect.gen(function*() {
       const { first, service, shop } = yield* Office

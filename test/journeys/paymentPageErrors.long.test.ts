@@ -165,7 +165,7 @@ const said = ({ headers, status, text }: TestResponse, id: string) => {
   return [status, rest, text.replaceAll(id, "id")]
 }
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refusal of the payment page", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("a refusal of the payment page", (it) => {
   it.effect("is a page whatever the address and the method, by HEAD the same without it, and tells no invoice from none", () =>
     Effect.gen(function*() {
       const stranger = yield* payorOf
@@ -387,7 +387,7 @@ layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a refus
     }).pipe(Effect.scoped))
 })
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("a service that stops", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("a service that stops", (it) => {
   it.effect("finishes what the page was asked before", () =>
     Effect.gen(function*() {
       const { service } = yield* Desk

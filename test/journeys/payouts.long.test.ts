@@ -170,6 +170,5 @@ it.live(
       }
       const left = yield* ok(`/api/v1/refunds/${refunds.at(-1)!.id}`, person)
       assert.strictEqual(left.status, "processing")
-    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>,
-  180_000
+    }).pipe(Effect.scoped, Effect.provide(NodeServices.layer)) as Effect.Effect<void>
 )

@@ -23,8 +23,11 @@ const roundsAfter = 2
 /** As many rows as there were, so often again. */
 const copies = 200
 
-/** For the timers, which look every second or every few. */
+/** For the timers, which look every second or every few: until then they have sent all that they send. */
 const timersMillis = 5_500
+
+/** Between two looks whether they have. */
+const lookMillis = 50
 
 /** Tables that are read as a whole on purpose, because they are small or because every row is wanted. */
 const wholeTables: ReadonlySet<string> = new Set([
@@ -148,20 +151,35 @@ it.live("plans made on empty tables still read few pages when the tables have gr
     const onDatabase = <A, E>(act: Effect.Effect<A, E, SqlClient.SqlClient>) =>
       Effect.orDie(Effect.provide(act, connect(database), { local: true }))
 
-    const plansOf = (rounds: number) =>
-      Effect.gen(function*() {
-        yield* recorder.take
-        for (let round = 0; round < rounds; round++) yield* trade(shop)
-        yield* Effect.sleep(timersMillis)
-        return yield* recorder.take
-      })
+    /**
+     * The plans of what was sent for some rounds of trade and after them, until everything of `wanted` was sent, for as
+     * long as the timers take at most; and what of it was sent after the rounds.
+     */
+    const plansOf = Effect.fnUntraced(function*(rounds: number, wanted?: ReadonlySet<string>) {
+      yield* recorder.take
+      for (let round = 0; round < rounds; round++) yield* trade(shop)
+      const plans = [...yield* recorder.take]
+      const names = new Set(plans.map(nameOf))
+      const later = new Set<string>()
+      const end = performance.now() + timersMillis
+      while (performance.now() < end && !(wanted !== undefined && [...wanted].every((name) => names.has(name)))) {
+        yield* Effect.sleep(lookMillis)
+        for (const plan of yield* recorder.take) {
+          plans.push(plan)
+          names.add(nameOf(plan))
+          later.add(nameOf(plan))
+        }
+      }
+      return { plans, later }
+    })
 
-    const before = pagesByStatement(yield* plansOf(roundsBefore))
+    const first = yield* plansOf(roundsBefore)
+    const before = pagesByStatement(first.plans)
     assert.isAbove(before.size, 80)
     yield* onDatabase(growTables(copies, unchangedTables))
-    const grown = yield* plansOf(roundsAfter)
+    const { plans: grown } = yield* plansOf(roundsAfter, first.later)
     yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze`))
-    const analyzed = yield* plansOf(roundsAfter)
+    const { plans: analyzed } = yield* plansOf(roundsAfter, first.later)
     for (const [when, plans] of Object.entries({ grown, analyzed })) {
       const after = pagesByStatement(plans)
       assert.isAbove(after.size, 70)

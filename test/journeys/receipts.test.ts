@@ -92,7 +92,7 @@ const openPage = Effect.fnUntraced(function*(made: { readonly invoice_id: string
   return { page, link, token }
 })
 
-layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a receipt", (it) => {
+layer(Deployed.layer, { excludeTestServices: true })("a receipt", (it) => {
   it.effect("is read by its link alone, in eight languages, and tells no e-mail address", () =>
     Effect.gen(function*() {
       const { id, link, page, payments } = yield* invoiceAfter("pay")
@@ -123,7 +123,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
         assert.include(text, `<html lang="${locale}" dir="${direction}">`)
         assert.include(text, receiptAmount)
       }
-    }), 60_000)
+    }))
 
   it.effect("tells what was too much, and each of several payments", () =>
     Effect.gen(function*() {
@@ -133,7 +133,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
       const { text } = yield* ask(twice.link!)
       for (const { payer_tx_hash: hash } of twice.payments) assert.include(text, `data-whole="${hash}"`)
       assert.strictEqual(text.match(/You paid/g)?.length, 2)
-    }), 60_000)
+    }))
 
   it.effect(
     "names no address for money that had come to another one, and that a person gave to the invoice",
@@ -168,8 +168,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
         const { text } = yield* ask(link!)
         for (const fact of ["25.00 USDC", "Base", "data-whole=\"0x", assigned.id]) assert.include(text, fact)
         assert.notInclude(text, address)
-      }),
-    60_000
+      })
   )
 
   it.effect("is opened by no other token, and its token opens nothing else", () =>
@@ -200,7 +199,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
       })
       assert.strictEqual(sent.status, 405)
       assert.strictEqual((yield* ask(first.link!, { "x-api-key": key })).status, 403)
-    }), 60_000)
+    }))
 
   it.effect(
     "is of what is paid: an open invoice has none, and it ends where the network undoes the payment",
@@ -214,8 +213,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
         const path = `/api/v1/devnet/invoices/${id}/simulate`
         assertStatus(200, yield* service.call(path, { headers: { "x-api-key": key }, body: { action: "drop" } }))
         assert.strictEqual((yield* ask(link!)).status, 404)
-      }),
-    60_000
+      })
   )
 
   it.effect("is limited by address, also for who guesses", () =>
@@ -227,7 +225,7 @@ layer(Deployed.layer, { excludeTestServices: true, timeout: "60 seconds" })("a r
         assert.include([200, 404], answer.status)
       }
       assert.strictEqual((yield* ask(link!, from)).status, 429)
-    }), 60_000)
+    }))
 })
 
 describe("the time of a receipt", () => {

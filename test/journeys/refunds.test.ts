@@ -51,7 +51,7 @@ const refundOf = ({ id, network }: { readonly id: string; readonly network: stri
 const refusalOf = <A, E, R>(self: Effect.Effect<A, E, R>) =>
   Effect.match(self, { onSuccess: () => "done", onFailure: (error) => isPublicError(error) ? error.code : "other" })
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refund", (it) => {
+layer(tenants, { excludeTestServices: true })("a refund", (it) => {
   it.effect("goes from the merchant's call over a person's approval to the payment that tells of it", () =>
     Effect.gen(function*() {
       const { a } = yield* Tenants

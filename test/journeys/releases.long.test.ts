@@ -256,10 +256,8 @@ const withRelease = <A>(
     return yield* use({ database, facts, shop: yield* reopen(service, receiver, facts), directory, receiver })
   }).pipe(Effect.scoped)
 
-const patienceMillis = 120_000
-
 if (process.env["WRITE_RELEASE"] === "1") {
-  it.live(`the rows of ${version} are written`, () => Effect.scoped(writeRelease), patienceMillis)
+  it.live(`the rows of ${version} are written`, () => Effect.scoped(writeRelease))
 }
 
 const released = readdirSync(releases, { withFileTypes: true }).filter((entry) => entry.isDirectory())
@@ -294,8 +292,7 @@ describe.for(released)("a database of %s", (release) => {
           yield* sell(shop, facts.addresses)
           yield* assertBooks(shop.service)
           assert.deepStrictEqual(shop.service.errors(), [])
-        })),
-    patienceMillis
+        }))
   )
 })
 
@@ -330,7 +327,6 @@ describe("an instance of this version", () => {
             String(refused._tag === "Failure" ? refused.cause : ""),
             "The database holds migration 0002_made_up, which this build does not know."
           )
-        })),
-    patienceMillis
+        }))
   )
 })

@@ -33,7 +33,7 @@ class LoggingService extends Context.Service<LoggingService, {
   )
 }
 
-layer(LoggingService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the log", (it) => {
+layer(LoggingService.layer, { excludeTestServices: true })("the log", (it) => {
   it.effect("has an entry of each request, by its route and never by its path", () =>
     Effect.gen(function*() {
       const { entries, key, service } = yield* LoggingService

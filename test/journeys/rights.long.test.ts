@@ -2,7 +2,7 @@
  * Goal: nobody does what their role does not allow. Method: every operation behind a credential names its right, and
  * the table of modules/docs/reference/roles.md is compared with the code, cell by cell. Every operation is then called
  * in every role by keys and people of either environment, naming either one, up to the point where its handler begins.
- * What handlers do with an object of another environment than the named one is in matrix.test.ts.
+ * What handlers do with an object of another environment than the named one is in matrix.long.test.ts.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"

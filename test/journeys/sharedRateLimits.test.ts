@@ -27,7 +27,7 @@ class Pair extends Context.Service<Pair, readonly [Service, Service]>()("test/Pa
   )
 }
 
-layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two instances", (it) => {
+layer(Pair.layer, { excludeTestServices: true })("two instances", (it) => {
   it.effect("together accept no more of a key than one would, and another key goes on", () =>
     Effect.gen(function*() {
       const services = yield* Pair

@@ -78,7 +78,7 @@ const wallets: ReadonlyArray<readonly [Network, (seed: number) => SignInAccount]
   ["cardano", cardanoWallet("test base")]
 ]
 
-layer(Gate.layer, { excludeTestServices: true, timeout: "90 seconds" })(
+layer(Gate.layer, { excludeTestServices: true })(
   "a wallet signs in to the running service",
   (it) => {
     for (const [network, walletOf] of wallets) {

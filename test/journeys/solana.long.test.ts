@@ -165,7 +165,7 @@ const solana: JourneyNetwork<SolanaTown> = {
   }
 }
 
-layer(SolanaTown.layer, { excludeTestServices: true, timeout: "90 seconds" })("on Solana", (it) => {
+layer(SolanaTown.layer, { excludeTestServices: true })("on Solana", (it) => {
   paymentJourneys(it, solana)
 
   it.effect("a memo that was typed by hand pays an invoice, without the link", () =>

@@ -13,9 +13,6 @@ import { solanaWorld } from "../support/batches/Worlds.ts"
 import { connect, migratedDatabase } from "../support/Database.ts"
 import { rollOf } from "../support/money/Shop.ts"
 
-/** On a machine that is busy with others. */
-const limitMillis = 120_000
-
 const openTown = Effect.gen(function*() {
   const database = yield* migratedDatabase
   const sql = Context.get(yield* Effect.orDie(Layer.build(connect(database))), SqlClient.SqlClient)
@@ -83,6 +80,5 @@ it.live(
         yield* judgeBatches(context)
         assert.deepStrictEqual(shop.faults, [])
       }
-    }).pipe(Effect.scoped),
-  limitMillis
+    }).pipe(Effect.scoped)
 )

@@ -91,6 +91,6 @@ const solana: RefundNetwork<SolanaTown> = {
   passValidity: Effect.map(SolanaTown, ({ ledger }) => ledger.advance(longSlots))
 }
 
-layer(SolanaTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("refunds on Solana", (it) => {
+layer(SolanaTown.layer, { excludeTestServices: true })("refunds on Solana", (it) => {
   refundBatches(it, solana)
 })

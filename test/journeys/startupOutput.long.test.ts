@@ -11,7 +11,16 @@ import { migratedDatabase } from "../support/Database.ts"
 import { mayPrintLink } from "../../runtime/boot/LoginLink.ts"
 import { findBundle } from "../support/BuiltService.ts"
 import { freePort } from "../support/Ports.ts"
-import { configOf, masterKey, rpcToken, sources, startService, temporaryDirectory, until } from "../support/Service.ts"
+import {
+  configOf,
+  masterKey,
+  rpcToken,
+  type Service,
+  sources,
+  startService,
+  temporaryDirectory,
+  until
+} from "../support/Service.ts"
 
 /** Starts a service as from a terminal, until `done` is printed; answers what was printed. */
 const startInTerminal = Effect.fnUntraced(function*(config: object, port: number, done: RegExp) {
@@ -41,11 +50,15 @@ const startInTerminal = Effect.fnUntraced(function*(config: object, port: number
     Effect.andThen(
       // As somebody presses Ctrl+C there.
       Effect.sync(() => child.stdin.write("\u0003")),
-      until("the terminal ends", Effect.sync(() => hasEnded), (ended) => ended, 30_000)
+      until("the terminal ends", Effect.sync(() => hasEnded), (ended) => ended)
     )
   )
-  return yield* until("the start has printed its lines", Effect.sync(() => output), (text) => done.test(text), 60_000)
+  return yield* until("the start has printed its lines", Effect.sync(() => output), (text) => done.test(text))
 })
+
+/** It answers before it says so. */
+const saidReady = ({ output }: Service) =>
+  until("the start is logged", Effect.sync(output), (text) => /"msg":"ready".*\n/.test(text))
 
 describe("a start", () => {
   it.live("names the documentation, the payment page, and later on the file with the demo keys", () =>
@@ -59,6 +72,7 @@ describe("a start", () => {
       }
       const first = yield* startService(start)
       const keys = yield* first.keys
+      yield* saidReady(first)
       assert.include(first.output(), keys.merchant_key)
       assert.notInclude(first.output(), "/signin/link", "what signs in stands in no log")
       for (const page of [`${first.url}/docs`, `${first.url}/pay/{invoice_id}`]) {
@@ -67,6 +81,7 @@ describe("a start", () => {
       yield* first.stop()
 
       const again = yield* startService(start)
+      yield* saidReady(again)
       assert.include(again.output(), `"${join(again.dataDirectory, "demo-keys.json")}"`)
       for (const secret of [keys.merchant_key, keys.commerce_key]) assert.notInclude(again.output(), secret)
 
@@ -101,8 +116,7 @@ describe("a start", () => {
         )
         assert.strictEqual(yield* open, 303)
         assert.strictEqual(yield* open, 401)
-      }).pipe(Effect.scoped),
-    120_000
+      }).pipe(Effect.scoped)
   )
 
   it.live("in a terminal prints no such link where money is real", () =>
@@ -115,7 +129,7 @@ describe("a start", () => {
       }
       const output = yield* startInTerminal(config, yield* freePort, /Data [^\n]*\n[^]*\n/)
       assert.notInclude(output, "/signin/link")
-    }).pipe(Effect.scoped), 120_000)
+    }).pipe(Effect.scoped))
 
   it("has a link for whoever sits at the machine only", () => {
     const may = (environments: ReadonlyArray<string>, publicUrl: string) =>

@@ -105,7 +105,7 @@ const advance = (seconds: number) =>
       (answer) => assertStatus(200, answer)
     ))
 
-layer(town, { excludeTestServices: true, timeout: "60 seconds" })("checkout", (it) => {
+layer(town, { excludeTestServices: true })("checkout", (it) => {
   it.effect("is three calls, as the guide writes them", () =>
     Effect.gen(function*() {
       const { service } = yield* Town

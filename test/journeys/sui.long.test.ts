@@ -88,7 +88,7 @@ const sui: JourneyNetwork<SuiTown> = {
   removePayment: null
 }
 
-layer(SuiTown.layer, { excludeTestServices: true, timeout: "120 seconds" })("on Sui", (it) => {
+layer(SuiTown.layer, { excludeTestServices: true })("on Sui", (it) => {
   paymentJourneys(it, sui)
 
   it.effect("a failed transfer pays nothing and is not told of", () =>

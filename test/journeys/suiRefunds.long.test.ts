@@ -74,6 +74,6 @@ const sui: RefundNetwork<SuiTown> = {
   })
 }
 
-layer(SuiTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("refunds on Sui", (it) => {
+layer(SuiTown.layer, { excludeTestServices: true })("refunds on Sui", (it) => {
   refundBatches(it, sui)
 })

@@ -7,7 +7,7 @@ import { Effect } from "effect"
 import { assertStatus } from "./Shop.ts"
 import { ask, Tenants, tenants } from "./Tenants.ts"
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a token's photo_uri", (it) => {
+layer(tenants, { excludeTestServices: true })("a token's photo_uri", (it) => {
   it.effect("leads to a badge for each token of the catalogue, in both environments, and for what a payor may choose", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants

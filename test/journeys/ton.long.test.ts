@@ -90,7 +90,7 @@ const ton: JourneyNetwork<TonTown> = {
   removePayment: null
 }
 
-layer(TonTown.layer, { excludeTestServices: true, timeout: "120 seconds" })("on TON", (it) => {
+layer(TonTown.layer, { excludeTestServices: true })("on TON", (it) => {
   paymentJourneys(it, ton)
 
   it.effect("a merchant's own list of addresses is paid without a memo, and a jetton's account is refused", () =>

@@ -92,6 +92,6 @@ const ton: RefundNetwork<TonTown> = {
   passValidity: Effect.map(TonTown, ({ rig }) => void rig.mine(400))
 }
 
-layer(TonTown.layer, { excludeTestServices: true, timeout: "60 seconds" })("refunds on TON", (it) => {
+layer(TonTown.layer, { excludeTestServices: true })("refunds on TON", (it) => {
   refundBatches(it, ton)
 })

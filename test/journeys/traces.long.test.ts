@@ -83,7 +83,7 @@ const spansOf = (collector: OtlpCollector, traceId: string, count: number) =>
     ({ length }) => length >= count
   )
 
-layer(TracedService.layer, { excludeTestServices: true, timeout: "60 seconds" })("a trace", (it) => {
+layer(TracedService.layer, { excludeTestServices: true })("a trace", (it) => {
   const caller = { traceId: "0af7651916cd43dd8448eb211c80319c", spanId: "b7ad6b7169203331" }
 
   it.effect("goes from the caller through the call and its commit to the answer of the webhook", () =>
@@ -227,7 +227,7 @@ layer(TracedService.layer, { excludeTestServices: true, timeout: "60 seconds" })
     }))
 })
 
-layer(TracedService.layer, { excludeTestServices: true, timeout: "60 seconds" })("the metrics of the service", (it) => {
+layer(TracedService.layer, { excludeTestServices: true })("the metrics of the service", (it) => {
   it.effect("arrive at the collector under the names of /metrics, with the same labels", () =>
     Effect.gen(function*() {
       const { collector, service } = yield* TracedService

@@ -70,7 +70,7 @@ const ways = Layer.effect(
   })
 )
 
-layer(ways, { excludeTestServices: true, timeout: "90 seconds" })("a configured transport", (it) => {
+layer(ways, { excludeTestServices: true })("a configured transport", (it) => {
   it.effect("takes events into a file, signed, and hides the files of other merchants", () =>
     Effect.gen(function*() {
       const { file, post } = yield* Ways

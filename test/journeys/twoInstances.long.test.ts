@@ -76,7 +76,7 @@ class Pair extends Context.Service<Pair, {
 
 const paid = ["invoice.created", ...transferTypes("invoice.paid")]
 
-layer(Pair.layer, { excludeTestServices: true, timeout: "90 seconds" })("two instances on one database", (it) => {
+layer(Pair.layer, { excludeTestServices: true })("two instances on one database", (it) => {
   it.effect("started at once on an empty database, they make one demo merchant and both serve it", () =>
     Effect.gen(function*() {
       const { services, shops, sql } = yield* Pair

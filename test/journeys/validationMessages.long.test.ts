@@ -168,7 +168,7 @@ const credentialOf = (
     ? a.jwt
     : a.merchant
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("a refused value", (it) => {
+layer(tenants, { excludeTestServices: true })("a refused value", (it) => {
   it.effect("is named with what may be sent in its place, in every body and every query", () =>
     Effect.gen(function*() {
       const { a, service } = yield* Tenants

@@ -44,7 +44,7 @@ const withoutToken = (value: unknown): unknown =>
 const renamed = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (name, inner) => name === "api_version" ? first : inner)
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("versions", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("versions", (it) => {
   it.effect("a payment tells its token to new callers only: by header, key, endpoint, in events and views", () =>
     Effect.gen(function*() {
       const { receiver, service } = yield* Desk

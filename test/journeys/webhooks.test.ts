@@ -98,7 +98,7 @@ const verifies = (arrival: ReceivedRequest, secret: string): boolean => {
 const mac = ({ body, headers }: ReceivedRequest, secret: string): string =>
   createHmac("sha256", secret).update(`${headers["x-service-timestamp"]}.`).update(body).digest("hex")
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("webhooks, managed by their merchant", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("webhooks, managed by their merchant", (it) => {
   it.effect("what a dead receiver missed is seen attempt by attempt, and comes back once, byte for byte", () =>
     Effect.gen(function*() {
       const { ask, receiver } = yield* Desk

@@ -15,7 +15,7 @@ export interface Scenario {
   readonly name: string
   readonly instances: number
   readonly faults: FaultBudget
-  /** How many seeds `npm test` runs. */
+  /** How many seeds the tests run. */
   readonly seedsInTests: number
   /** Which template its database is made of. */
   readonly template: "runtime" | "all"

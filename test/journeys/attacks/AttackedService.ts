@@ -44,7 +44,7 @@ export const codeOf = (found: TestResponse): string => {
 export const outcome = (found: TestResponse): string =>
   found.status < 400 ? String(assertHarmless(found).status) : `${found.status} ${codeOf(found)}`
 
-/** What came over a connection of its own, until it was closed or nothing came for a while. */
+/** What came over a connection of its own. */
 export interface RawAnswer {
   readonly text: string
   readonly closed: boolean
@@ -53,23 +53,47 @@ export interface RawAnswer {
 /** How long a peer may say nothing before it counts as waiting for us. */
 const silenceMillis = 1_500
 
-/** Sends bytes as they are: for what no HTTP client would send. */
-export const sendRaw = (url: string, ...parts: ReadonlyArray<string | Buffer>): Effect.Effect<RawAnswer> =>
+const sendUntil = (
+  isOver: (text: string) => boolean,
+  url: string,
+  parts: ReadonlyArray<string | Buffer>
+): Effect.Effect<RawAnswer> =>
   Effect.callback<RawAnswer>((resume) => {
     const { hostname, port } = new URL(url)
     const chunks: Array<Buffer> = []
+    const text = () => Buffer.concat(chunks).toString("latin1")
     const socket = connect(Number(port), hostname)
     const done = (closed: boolean) => {
-      resume(Effect.succeed({ text: Buffer.concat(chunks).toString("latin1"), closed }))
+      resume(Effect.succeed({ text: text(), closed }))
       socket.destroy()
     }
-    socket.setTimeout(silenceMillis, () => done(false))
+    socket.setTimeout(silenceMillis)
+    socket.on("timeout", () => {
+      if (isOver(text())) done(false)
+      // Node tells of silence once, until something is sent or comes.
+      else socket.setTimeout(silenceMillis)
+    })
     socket.on("data", (chunk: Buffer) => chunks.push(chunk))
     socket.on("error", () => done(true))
     socket.on("close", () => done(true))
     for (const part of parts) socket.write(part)
     return Effect.sync(() => socket.destroy())
   })
+
+/**
+ * Sends bytes as they are: for what no HTTP client would send. Answers what came until the peer closed, however late it
+ * was.
+ */
+export const sendRaw = (url: string, ...parts: ReadonlyArray<string | Buffer>): Effect.Effect<RawAnswer> =>
+  sendUntil(() => false, url, parts)
+
+/** The same for a peer that goes on waiting once it has answered: until it says nothing more. */
+export const sendUnfinished = (url: string, ...parts: ReadonlyArray<string | Buffer>): Effect.Effect<RawAnswer> =>
+  sendUntil((text) => text !== "", url, parts)
+
+/** The same for a peer that has to wait for us and say nothing. */
+export const sendUnanswered = (url: string, ...parts: ReadonlyArray<string | Buffer>): Effect.Effect<RawAnswer> =>
+  sendUntil(() => true, url, parts)
 
 /** The statuses of the answers in a text of a connection, in order. */
 export const statusesIn = ({ text }: RawAnswer): ReadonlyArray<number> =>

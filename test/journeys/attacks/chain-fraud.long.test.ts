@@ -167,8 +167,6 @@ const policy = (path: string, body: object, method = "POST") =>
     assertStatus(200, yield* attack(service, `/api/v1/merchant/tokens/${path}`, sent))
   })
 
-const patienceMillis = 90_000
-
 /**
  * The node's first account, which holds the test tokens: by its public test phrase it is the service's first address
  * too.
@@ -177,7 +175,7 @@ const minterAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266"
 
 const nothingPaid = { amount_paid: 0, status: "unpaid" }
 
-layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. business abuse", (it) => {
+layer(Town.layer, { excludeTestServices: true })("L. business abuse", (it) => {
   it.effect(
     "113. dust counts for nothing, is shown up to a limit, and the real payment still counts",
     () =>
@@ -200,8 +198,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
         const details = yield* asPayor(shop, invoice, "session-details")
         assert.strictEqual(details.amount_paid, 20_000)
         assert.strictEqual(details.payments.length, maximumDustPayments + 1)
-      }),
-    patienceMillis
+      })
   )
 
   it.effect(
@@ -266,8 +263,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
         }
         assert.deepStrictEqual(yield* paymentsOf(failed.invoice, 0), [])
         assert.deepStrictEqual(yield* paymentsOf(self.invoice, 0), [])
-      }),
-    patienceMillis
+      })
   )
 
   it.effect("114. a token that keeps a fee pays what arrived, not what was sent", () =>
@@ -276,7 +272,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
       yield* transfer(tokens.TAX.address, to, 20_000_000n)
       yield* untilPaid(invoice, ({ amount_paid }) => amount_paid > 0)
       assert.deepStrictEqual(yield* paidOf(invoice), { amount_paid: 10_000, status: "underpaid" })
-    }), patienceMillis)
+    }))
 
   it.effect(
     "114. a token blocked when the address was given out is refused, one blocked since is credited",
@@ -309,8 +305,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
           ["rejected 0 wrong_token", "rejected 0 wrong_token"],
           "what held when the address was given out holds"
         )
-      }),
-    patienceMillis
+      })
   )
 
   it.effect(
@@ -331,8 +326,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
         assert.isAtLeast(shown.retry_after_seconds, 1)
         assert.isNotEmpty(shown.message)
         assert.match(shown.temp_address, /^0x[0-9a-fA-F]{40}$/)
-      }),
-    patienceMillis
+      })
   )
 
   it.effect(
@@ -353,8 +347,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
         const huge = yield* open("WHOLE", { amount_usd: 20 })
         yield* transfer(tokens.WHOLE.address, huge.to, 20n)
         yield* untilPaid(huge.invoice)
-      }),
-    patienceMillis
+      })
   )
 
   it.effect("116. a token of more decimals than amounts are kept in is refused with the config", () =>
@@ -378,7 +371,7 @@ layer(Town.layer, { excludeTestServices: true, timeout: "90 seconds" })("L. busi
       yield* transfer(usdc, shown.temp_address, 5_000_000n)
       yield* untilPaid(invoice, ({ status }) => status === "underpaid")
       assert.strictEqual((yield* asPayor(shop, invoice, "session-details")).locked_payment_address, shown.temp_address)
-    }), patienceMillis)
+    }))
 
   it.effect("118. insides are behind a credential or nowhere, and errors are plain", () =>
     Effect.gen(function*() {

@@ -7,7 +7,7 @@ import { assertHarmless, AttackedService, attackedService, outcome, sendRaw, sta
 
 const keyed = (key: string | ReadonlyArray<string>) => ({ "idempotency-key": key })
 
-layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("G", (it) => {
+layer(attackedService(), { excludeTestServices: true })("G", (it) => {
   it.effect("69: a new invoice without a key is refused, before its body is judged", () =>
     Effect.gen(function*() {
       const { call } = yield* AttackedService
@@ -101,7 +101,7 @@ layer(attackedService(), { excludeTestServices: true, timeout: "90 seconds" })("
     }))
 })
 
-layer(attackedService({ ...generousLimits, keyPerMinute: 40 }), { excludeTestServices: true, timeout: "90 seconds" })(
+layer(attackedService({ ...generousLimits, keyPerMinute: 40 }), { excludeTestServices: true })(
   "G",
   (it) => {
     it.effect("74: a flood of new keys is limited before any is kept", () =>

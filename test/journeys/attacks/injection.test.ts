@@ -98,7 +98,7 @@ const essence = ({ json, status, text }: TestResponse) => {
 
 const itemsOf = ({ json }: TestResponse): ReadonlyArray<unknown> => json?.tokens ?? json?.data?.data ?? json?.data ?? []
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("F. injection", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("F. injection", (it) => {
   it.effect("62. what stands in a filter or a path is compared as it is, and finds nothing more", () =>
     Effect.gen(function*() {
       const { shop, sql } = yield* Desk

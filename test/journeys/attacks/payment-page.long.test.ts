@@ -154,7 +154,7 @@ const assertText = ({ text }: TestResponse, what: string) => {
   assert.notInclude(text, "\" data-canary", what)
 }
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("K. the payment page", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("K. the payment page", (it) => {
   it.effect("107. is in nobody's frame, but of the origins that its merchant names", () =>
     Effect.gen(function*() {
       const { page, path, payor } = yield* opened()

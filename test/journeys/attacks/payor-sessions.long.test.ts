@@ -144,7 +144,7 @@ const assertOnlyAllowed = (what: string, answer: TestResponse) => {
   assert.deepStrictEqual(keysIn(answer.json).filter((key) => !listed.has(key)), [], what)
 }
 
-layer(Desk.layer, { excludeTestServices: true, timeout: "90 seconds" })("C. a payor's session", (it) => {
+layer(Desk.layer, { excludeTestServices: true })("C. a payor's session", (it) => {
   it.effect("25. needs both halves of one pair, and says no more than that", () =>
     Effect.gen(function*() {
       const one = yield* invoiceFor()

@@ -8,6 +8,7 @@ import { Effect } from "effect"
 import { connect, type Socket } from "node:net"
 import { generousLimits } from "../../support/Limits.ts"
 import { cpuMicros, residentMegabytes } from "../../support/Process.ts"
+import { until } from "../../support/Service.ts"
 import { AttackedService, attackedService } from "./AttackedService.ts"
 
 const readers = 40
@@ -44,15 +45,16 @@ const slowReaders = (url: string, count: number, request: string) =>
     (all) => Effect.sync(() => all.forEach(({ socket }) => socket.destroy()))
   )
 
-layer(attackedService(generousLimits, undefined, true), { excludeTestServices: true, timeout: "120 seconds" })(
+layer(attackedService(generousLimits, undefined, true), { excludeTestServices: true })(
   "slow readers",
   (it) => {
     it.effect("of pipelined documents cost no memory worth mentioning, and health answers at once", () =>
       Effect.gen(function*() {
         const { service } = yield* AttackedService
         for (const encoding of ["identity", "gzip", "br"]) {
-          const warm = yield* service.call("/openapi.json", { headers: { "accept-encoding": encoding } })
-          assert.strictEqual(warm.status, 200)
+          // On a busy machine what the readers before asked for keeps it from an answer in time.
+          const warm = service.call("/openapi.json", { headers: { "accept-encoding": encoding } })
+          yield* until("the document is made", warm, ({ status }) => status === 200)
           const before = residentMegabytes(service.pid)
           const request = `GET /openapi.json HTTP/1.1\r\nhost: x\r\naccept-encoding: ${encoding}\r\n\r\n`.repeat(asked)
           const cpuBefore = cpuMicros(service.pid)

@@ -13,9 +13,13 @@ import {
   rawSocket,
   refusalOf
 } from "../../support/Sockets.ts"
+import { timed } from "../../support/Stopwatch.ts"
 
 const merchantPath = "/ws/merchant/events"
 const commercePath = "/ws/commerce/events"
+
+/** Whether a connection is closed at all, told from a busy machine. */
+const closeMillis = 60_000
 
 const make = Effect.gen(function*() {
   const { call, commerceKey, create, key, service, sql } = yield* AttackedService
@@ -46,8 +50,7 @@ const make = Effect.gen(function*() {
 })
 
 layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"] }), {
-  excludeTestServices: true,
-  timeout: "90 seconds"
+  excludeTestServices: true
 })("J", (it) => {
   it.effect("98: no ticket, a wrong, used or ended one, or another invoice's opens nothing", () =>
     Effect.gen(function*() {
@@ -74,7 +77,7 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const client = yield* dial(`${merchantPath}?token=${ticket}`)
       assert.deepInclude(yield* client.next, { type: "ready", stream: "merchant", environment: "devnet" })
       assert.strictEqual(yield* refused(`${merchantPath}?token=${ticket}`), "401 TOKEN_INVALID")
-      const raced = yield* ticketOf({ scope: "commerce", ttl_seconds: 1 }, commerce)
+      const raced = yield* ticketOf({ scope: "commerce" }, commerce)
       const results = yield* Effect.forEach(
         Array.from({ length: 10 }),
         () =>
@@ -159,7 +162,7 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
           const { closed, tcp } = yield* open
           for (const each of bytes) tcp.write(each)
           return yield* Effect.timeoutOrElse(closed, {
-            duration: "6 seconds",
+            duration: closeMillis,
             orElse: () => Effect.die(new Error(`not closed: ${what}`))
           })
         }))
@@ -256,7 +259,7 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       })
       // The kernel's own buffers take some megabytes first; a reader that wakes up late finds its connection ended.
       while (made < 800 && !(yield* gone)) if (made >= 600) dead.tcp.resume()
-      const code = yield* Effect.timeoutOrElse(dead.closed, { duration: "15 seconds", orElse: () => Effect.succeed(0) })
+      const code = yield* Effect.timeoutOrElse(dead.closed, { duration: closeMillis, orElse: () => Effect.succeed(0) })
       assert.oneOf(code, [4409, undefined])
       assert.lengthOf(yield* quick.take(made + 1), made + 1)
     }))
@@ -332,10 +335,11 @@ layer(attackedService(generousLimits, { allowedOrigins: ["https://dash.example"]
       const byKey = yield* dial(merchantPath, { headers: own })
       const byTicket = yield* dial(`${merchantPath}?token=${yield* ticket}`)
       const unused = yield* ticket
-      const start = performance.now()
-      assert.strictEqual(outcome(yield* call(`/api/v1/api-keys/${json.data.id}`, { method: "DELETE" })), "200")
-      for (const client of [byKey, byTicket]) assert.deepStrictEqual(yield* endOf(client), [4401, "API_KEY_INVALID"])
-      assert.isBelow(performance.now() - start, 5_000)
+      const revoke = Effect.gen(function*() {
+        assert.strictEqual(outcome(yield* call(`/api/v1/api-keys/${json.data.id}`, { method: "DELETE" })), "200")
+        for (const client of [byKey, byTicket]) assert.deepStrictEqual(yield* endOf(client), [4401, "API_KEY_INVALID"])
+      })
+      assert.isBelow((yield* timed(revoke)).millis, 5_000)
       assert.strictEqual(yield* refused(`${merchantPath}?token=${unused}`), "401 API_KEY_INVALID")
       assert.strictEqual(yield* refused(merchantPath, { headers: own }), "401 API_KEY_INVALID")
       // Nor does one open any from an address that is not its own.

@@ -122,8 +122,7 @@ const site = Layer.effect(
           JOIN webhook_deliveries d ON d.merchant_id = a.merchant_id AND d.id = a.delivery_id
           JOIN events e ON e.merchant_id = d.merchant_id AND e.ms = d.event_ms AND e.seq = d.event_seq
           WHERE strpos(e.data, ${String(invoice.json?.invoice_id)}) > 0`),
-          (each) => each.length === urls.length,
-          20_000
+          (each) => each.length === urls.length
         )
         return urls.map((_, index) => found.find(({ id }) => id === ids[index])!)
       }).pipe(Effect.orDie)
@@ -220,7 +219,7 @@ const refusedAtSending = (found: Attempted, reason: RegExp) => {
   assert.match(found.error ?? "", reason, found.url)
 }
 
-layer(site, { excludeTestServices: true, timeout: "90 seconds" })("H", (it) => {
+layer(site, { excludeTestServices: true })("H", (it) => {
   for (const [what, urls] of Object.entries(refusedAsWritten)) {
     it.effect(`${what}: refused when made, when changed, and when sent to`, () =>
       Effect.gen(function*() {

@@ -59,7 +59,7 @@ const estate = Effect.gen(function*() {
 
 const unknownEvent = "evt_1700000000000-1"
 
-layer(tenants, { excludeTestServices: true, timeout: "90 seconds" })("attack group B, isolation", (it) => {
+layer(tenants, { excludeTestServices: true })("attack group B, isolation", (it) => {
   it.effect("B13 B14 an event of another merchant, and its neighbours, are unknown", () =>
     Effect.gen(function*() {
       const { eventIds } = yield* estate

@@ -254,7 +254,7 @@ export const backgroundWork: Scenario = {
     },
     {
       name: "a row that fell due is handled without its version",
-      seed: 108,
+      seed: 187,
       promise: promises.due,
       statement: (text) => text.replaceAll("where t.version = excluded.version - 1", "where true")
     }
