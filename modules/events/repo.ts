@@ -9,6 +9,8 @@ import {
   mergedKeys,
   type PositionRange
 } from "../../runtime/eventbus/EventRuns.ts"
+import { isOfObject, selectObject } from "../../runtime/eventbus/ObjectEvents.ts"
+import { withIndexScans } from "../../runtime/store/IndexPlans.ts"
 import { compareEventPositions, eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import { eventText, optInTypes, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -87,8 +89,8 @@ const walkedPage = (
     `e.ms >= ${put(String(after.ms))}::bigint`,
     `e.ms <= ${put(String(before.ms))}::bigint`
   )
-  equals("invoice_id", page.invoiceId)
-  equals("order_id", page.orderId)
+  const selected = selectObject(page, put)
+  if (selected !== undefined) conditions.push(...selected.conditions)
   equals("customer_id", page.customerId)
   equals("environment", page.environment)
   if (page.commerceOnly) conditions.push("e.commerce")
@@ -97,8 +99,9 @@ const walkedPage = (
       ? `e.type <> ALL (${put(optInTypes)}::text[])`
       : `e.type = ANY (${put(page.types)}::text[])`
   )
+  const ordered = [...(selected === undefined ? [] : [selected.firstColumn]), "e.ms", "e.seq"]
   return `SELECT ${columns} FROM events e WHERE ${conditions.join(" AND ")}
-    ORDER BY e.ms ${order}, e.seq ${order} LIMIT ${put(limit)}`
+    ORDER BY ${ordered.map((column) => `${column} ${order}`).join(", ")} LIMIT ${put(limit)}`
 }
 
 /** A page of what may be rare among many events. */
@@ -109,7 +112,7 @@ const mergedPage = (page: EventsPage, range: PositionRange, columns: string, put
 
 /** Whether a page is merged from runs, each of which may be in every partition. */
 const isMerged = (page: EventsPage): boolean =>
-  page.invoiceId === undefined && page.orderId === undefined &&
+  !isOfObject(page) &&
   (page.customerId !== undefined || page.environment !== undefined || page.types !== undefined || page.commerceOnly)
 
 /**
@@ -170,11 +173,10 @@ export const make = Effect.gen(function*() {
     page: (page: EventsPage, version: string): Effect.Effect<TextPage> => {
       const textsIn = (range: PositionRange, span: DueSpan) => {
         const { text, values } = pageStatement(page, { range, span })
-        return Effect.orDie(
-          knownVersion(version) === newestVersion
-            ? Effect.map(sql.unsafe<TextRow>(textStatement(text), values), (rows) => rows.map((row) => row.text))
-            : Effect.map(sql.unsafe<Row>(text, values), (rows) => rows.map((row) => textOf(row, version)))
-        )
+        const texts = knownVersion(version) === newestVersion
+          ? Effect.map(sql.unsafe<TextRow>(textStatement(text), values), (rows) => rows.map((row) => row.text))
+          : Effect.map(sql.unsafe<Row>(text, values), (rows) => rows.map((row) => textOf(row, version)))
+        return Effect.orDie(isOfObject(page) ? withIndexScans(sql)(texts) : texts)
       }
       const range = rangeOf(page)
       return Effect.gen(function*() {

@@ -1,9 +1,11 @@
 /** Events as the table holds them, and the positions of the merchants' streams: the bus's only SQL. */
 import { Effect } from "effect"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventsAfter } from "../EventBus.ts"
+import { withIndexScans } from "../store/IndexPlans.ts"
 import { eventRuns, lastPosition, mergedKeys, type PositionRange } from "./EventRuns.ts"
+import { isOfObject, selectObject } from "./ObjectEvents.ts"
 import { deliveredTypes } from "../../schemas/Event.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -95,33 +97,37 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
     )
   }
   const ms = `${put(String(position.ms))}::bigint`
+  const selected = selectObject(query, put)
   const conditions = [
     `e.merchant_id = ${put(merchantId)}`,
     `(e.ms, e.seq) > (${ms}, ${put(String(position.seq))}::bigint)`,
     // Partitions are not chosen by a comparison of rows.
     `e.ms >= ${ms}`,
-    ...(invoiceId === undefined ? [] : [`e.invoice_id = ${put(invoiceId)}`]),
-    ...(orderId === undefined ? [] : [`e.order_id = ${put(orderId)}`]),
+    ...selected?.conditions ?? [],
     ...(customerId === undefined ? [] : [`e.customer_id = ${put(customerId)}`]),
     ...(hiddenTypes.length === 0 ? [] : [`e.type <> all (${put(hiddenTypes)}::text[])`])
   ]
-  const walk = `from events e where ${conditions.join(" and ")} order by e.ms, e.seq limit ${put(limit)}`
+  const order = [...(selected === undefined ? [] : [selected.firstColumn]), "e.ms", "e.seq"].join(", ")
+  const walk = `from events e where ${conditions.join(" and ")} order by ${order} limit ${put(limit)}`
   return statements(`select ${columns} ${walk}`, `select 1 ${walk}`)
 }
 
 export const makeEventRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
+  const planned = <A>(query: EventsAfter, statement: Effect.Effect<A, SqlError.SqlError>) =>
+    isOfObject(query) ? withIndexScans(sql)(statement) : statement
+
   /** Events after a position, oldest first. */
   const after = (query: EventsAfter) => {
     const { text, values } = statementsAfter(query).read
-    return Effect.map(sql.unsafe<EventRow>(text, values), (rows) => rows.map(eventOf))
+    return Effect.map(planned(query, sql.unsafe<EventRow>(text, values)), (rows) => rows.map(eventOf))
   }
 
   /** How many there are after a position: walks indexes, to `limit` at most. */
   const count = (query: EventsAfter) => {
     const { text, values } = statementsAfter(query).count
-    return Effect.map(sql.unsafe<{ readonly n: bigint }>(text, values), (rows) => Number(rows[0]!.n))
+    return Effect.map(planned(query, sql.unsafe<{ readonly n: bigint }>(text, values)), (rows) => Number(rows[0]!.n))
   }
 
   /** Up to where a merchant's events have been removed. */

@@ -1,15 +1,16 @@
 /**
  * Goal: a service that was started on an empty database finds its rows as well when there are a hundred times as many.
  * Method: one service keeps its connections, and with them the plans it made on empty tables, while the tables grow
- * behind it. `auto_explain` tells how every statement of the same traffic was run before, after, and once the tables
- * were analyzed. With the planner's own settings this test fails: a payor's poll reads whole tables then.
+ * behind it. `auto_explain` tells how every statement of the same traffic was run before, after, once it was planned
+ * anew without statistics, and once the tables were analyzed. With the planner's own settings this test fails: a
+ * payor's poll reads whole tables then.
  */
 import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { randomUUID } from "node:crypto"
 import { connect, migratedDatabase } from "../support/Database.ts"
-import { type ExecutedPlan, makePlanRecorder, type PlanNode } from "../support/PlanRecorder.ts"
+import { type ExecutedPlan, makePlanRecorder, nodesOf, type PlanNode } from "../support/PlanRecorder.ts"
 import { makeReceiver } from "../support/Receiver.ts"
 import { configOf, startService, temporaryDirectory } from "../support/Service.ts"
 import { nameOf, wholeReads } from "../support/Statements.ts"
@@ -53,10 +54,22 @@ const unchangedTables = [
 
 /**
  * Pages that a statement may read more of: each index has one or two levels more, and a few rows lie in more pages. A
- * look at the queue read 85 and 185 pages in two runs, 11 and 15 in others, and it is not known why; a claim whose
- * plan had changed read tens of thousands.
+ * claim whose plan had changed read tens of thousands.
  */
-const allowedPages = (before: number, name: string) => 4 * before + (name.includes("webhook_waiting_v2") ? 400 : 20)
+const morePages = 20
+
+/**
+ * The same of a function. Its pages include those of the catalogue: after a table was changed, analyzed or
+ * vacuumed, a session reads up to 1,600 of them again at the next call, and a new session 1,900.
+ * The statements inside the function are recorded too, each without the catalogue.
+ */
+const morePagesOfFunction = 4_000
+
+/** Functions of migrations end with a version, that of the commit log with a hash (`runtime/commit/Statement.ts`). */
+const callsFunction = (name: string): boolean => /_v\d+\(|tillwire_commit_/u.test(name)
+
+const allowedPages = (before: number, name: string) =>
+  4 * before + (callsFunction(name) ? morePagesOfFunction : morePages)
 
 /** What a shop and its payors do all day: create, read, list, pay, expire; deliveries and timers come by themselves. */
 const trade = Effect.fnUntraced(function*(shop: Shop) {
@@ -104,14 +117,15 @@ const trade = Effect.fnUntraced(function*(shop: Shop) {
 
 const pagesOf = (node: PlanNode): number => (node["Shared Hit Blocks"] ?? 0) + (node["Shared Read Blocks"] ?? 0)
 
+const isScan = (node: PlanNode): boolean =>
+  node["Node Type"] === "Function Scan" || (node["Relation Name"] !== undefined && node["Node Type"] !== "ModifyTable")
+
 /**
  * Pages that were read to find rows. What a statement reads to write them is not the planner's choice: PostgreSQL
  * clears or splits an index page that is full, so of six equal inserts one read 71 pages and the others 13 at most.
  */
 const pagesToFind = ({ plan }: ExecutedPlan): number =>
-  plan["Node Type"] === "ModifyTable"
-    ? (plan.Plans ?? []).reduce((sum, child) => sum + pagesOf(child), 0)
-    : pagesOf(plan)
+  nodesOf(plan).filter(isScan).reduce((sum, node) => sum + pagesOf(node), 0)
 
 /** The most pages an execution of each statement read. */
 const pagesByStatement = (plans: ReadonlyArray<ExecutedPlan>): ReadonlyMap<string, number> =>
@@ -130,9 +144,22 @@ const moreReads = (
       : [`${pages} pages, ${earlier} before: ${name}`]
   })
 
+/**
+ * Makes every session plan its statements anew, as PostgreSQL does by itself after many changes of any database of the
+ * server. It sets what is the default already.
+ */
+const endPlans = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql`DO $$ DECLARE v_table regclass; BEGIN
+    FOR v_table IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+      EXECUTE format('ALTER TABLE %s SET (fillfactor = 100)', v_table);
+    END LOOP;
+  END $$`)
+
 it.live("plans made on empty tables still read few pages when the tables have grown", () =>
   Effect.scoped(Effect.gen(function*() {
     const database = yield* migratedDatabase
+    const onDatabase = <A, E>(act: Effect.Effect<A, E, SqlClient.SqlClient>) =>
+      Effect.orDie(Effect.provide(act, connect(database), { local: true }))
     const recorder = yield* makePlanRecorder(database)
     const receiver = yield* makeReceiver()
     const service = yield* startService({
@@ -148,8 +175,6 @@ it.live("plans made on empty tables still read few pages when the tables have gr
       }
     })
     const shop = yield* openShop(service, receiver, (yield* service.keys).merchant_key)
-    const onDatabase = <A, E>(act: Effect.Effect<A, E, SqlClient.SqlClient>) =>
-      Effect.orDie(Effect.provide(act, connect(database), { local: true }))
 
     /**
      * The plans of what was sent for some rounds of trade and after them, until everything of `wanted` was sent, for as
@@ -178,9 +203,11 @@ it.live("plans made on empty tables still read few pages when the tables have gr
     assert.isAbove(before.size, 80)
     yield* onDatabase(growTables(copies, unchangedTables))
     const { plans: grown } = yield* plansOf(roundsAfter, first.later)
+    yield* onDatabase(endPlans)
+    const { plans: replanned } = yield* plansOf(roundsAfter, first.later)
     yield* onDatabase(Effect.flatMap(SqlClient.SqlClient, (sql) => sql`analyze`))
     const { plans: analyzed } = yield* plansOf(roundsAfter, first.later)
-    for (const [when, plans] of Object.entries({ grown, analyzed })) {
+    for (const [when, plans] of Object.entries({ grown, replanned, analyzed })) {
       const after = pagesByStatement(plans)
       assert.isAbove(after.size, 70)
       assert.deepStrictEqual([...new Set(wholeReads(plans, wholeTables)), ...moreReads(before, after)], [], when)
