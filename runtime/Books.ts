@@ -32,6 +32,7 @@ export interface BookEntries {
 }
 
 export interface Bookkeeper {
+  /** Their commit conflicts where others have taken meanwhile the dollars that the payout takes: ask for them again. */
   readonly payout: (payout: BookedPayout) => Effect.Effect<BookEntries>
 }
 

@@ -70,6 +70,15 @@ export interface BalanceDelta {
   /** Base units, up to 78 digits, and usd_millis. */
   readonly units: bigint
   readonly usdMillis: bigint
+  /**
+   * The most that the balance may be after the commit, which fails with {@link Conflict} otherwise: for a commit that
+   * takes no more than the balance had when it was read. Absent: the balance may be anything.
+   */
+  readonly maximum?: {
+    /** Null: units may be any number; the same for usd_millis. */
+    readonly units: bigint | null
+    readonly usdMillis: bigint | null
+  }
 }
 
 /** Proof of a held lease: the commit fails with {@link Conflict} if the lease has passed to another holder. */

@@ -36,7 +36,8 @@ import {
   refundEntriesIn,
   refundsIn,
   takenOfPayments,
-  transactionOfException
+  transactionOfException,
+  withinHoldings
 } from "./rules.ts"
 import { bookSentMoney, payoutBooks, type SentServices } from "./service/Payouts.ts"
 import { ledgerMetrics } from "./service/Metrics.ts"
@@ -89,7 +90,10 @@ const sentServices = (services: LedgerServices): SentServices => ({
 export type NewAdjustment = Omit<Adjustment, "transactionId">
 
 export class Ledger extends Context.Service<Ledger, {
-  /** What an adjustment adds to a commit, and the id of its balance transaction. */
+  /**
+   * What an adjustment adds to a commit, and the id of its balance transaction. The commit conflicts where others have
+   * taken meanwhile what a loss takes from the merchant's balances, so these are read and the loss is computed again.
+   */
   readonly adjust: (owner: BookOwner, adjustment: NewAdjustment) => Effect.Effect<{
     readonly transactionId: string
     readonly writes: ReadonlyArray<Write>
@@ -143,15 +147,15 @@ export class Ledger extends Context.Service<Ledger, {
         adjust: (owner, adjustment) => {
           const transactionId = nameTransaction("adjustment", adjustment.id, 1)
           // The second is the caller's; the rest of the clock orders what is booked in one second.
-          return Effect.map(services.clock.nowMillis(owner.merchantId, owner.environment), (millis) => ({
-            transactionId,
-            ...additions(
+          return Effect.map(services.clock.nowMillis(owner.merchantId, owner.environment), (millis) => {
+            const entries = additions(
               services,
               owner,
               adjustment.now * 1_000 + millis % 1_000,
               bookAdjustment({ ...adjustment, transactionId })
             )
-          }))
+            return { ...entries, transactionId, balances: withinHoldings(entries.balances, true) }
+          })
         },
         balances: repo.balances,
         isIgnored: (merchantId, sourceId, asset) =>

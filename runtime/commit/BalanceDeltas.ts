@@ -1,6 +1,6 @@
 /** How commits move balances: what a flush moves is added up, and each row is written once. Pure. */
 import type { BalanceDelta } from "../Commit.ts"
-import { selectRows } from "./RowValues.ts"
+import { selectRows, type Value } from "./RowValues.ts"
 
 /** Columns of a balance; the first four are its key. */
 const balanceColumns = [
@@ -10,6 +10,13 @@ const balanceColumns = [
   { name: "asset", type: "text" },
   { name: "units", type: "numeric" },
   { name: "usd_millis", type: "bigint" }
+]
+
+/** Columns of a bound: a delta, and the most that its balance may be afterwards. */
+const boundColumns = [
+  ...balanceColumns,
+  { name: "maximum_units", type: "numeric" },
+  { name: "maximum_usd_millis", type: "bigint" }
 ]
 
 /** Deltas of equal balances added up; those that do not move are left out. */
@@ -28,6 +35,25 @@ export const sumBalances = (deltas: Iterable<BalanceDelta>): ReadonlyArray<Balan
   return [...sums.values()].filter(({ units, usdMillis }) => units !== 0n || usdMillis !== 0n)
 }
 
+const balanceValues = ({ account, asset, environment, merchantId, units, usdMillis }: BalanceDelta) => [
+  String(merchantId),
+  environment,
+  account,
+  asset,
+  units.toString(),
+  usdMillis.toString()
+]
+
+/** Values of the bounds of a commit, in the order of `boundColumns`. */
+export const boundRows = (deltas: ReadonlyArray<BalanceDelta> = []): ReadonlyArray<ReadonlyArray<Value>> =>
+  deltas.flatMap((delta) =>
+    delta.maximum === undefined ? [] : [[
+      ...balanceValues(delta),
+      delta.maximum.units?.toString() ?? null,
+      delta.maximum.usdMillis?.toString() ?? null
+    ]]
+  )
+
 /** Values of rows of balances (`RowValues.ts`), one for each balance that the commits move. */
 export const balanceRows = (
   commits: Iterable<ReadonlyArray<BalanceDelta> | undefined>
@@ -35,17 +61,26 @@ export const balanceRows = (
   const moved: Array<BalanceDelta> = []
   for (const deltas of commits) if (deltas !== undefined) moved.push(...deltas)
   if (moved.length === 0) return []
-  return sumBalances(moved).map(({ account, asset, environment, merchantId, units, usdMillis }) => [
-    String(merchantId),
-    environment,
-    account,
-    asset,
-    units.toString(),
-    usdMillis.toString()
-  ])
+  return sumBalances(moved).map(balanceValues)
 }
 
 const names = balanceColumns.map(({ name }) => name)
+
+const isSameBalance = names.slice(0, 4).map((name) => `t.${name} = r.${name}`).join(" and ")
+
+/** The condition that balances, after they were moved, exceed one of `count` bounds. */
+export const isBoundExceeded = (values: string, count: string): string =>
+  `exists (
+      select from (${selectRows(boundColumns, { values, count })}) r join account_balances t on ${isSameBalance}
+        where t.units > r.maximum_units or t.usd_millis > r.maximum_usd_millis
+    )`
+
+/** The statement that names, by their places from 1, those of `count` bounds that their own delta would exceed. */
+export const placesOfExceededBounds = (values: string, count: string): string =>
+  `select r.place from (${selectRows(boundColumns, { values, count })}) r
+      left join account_balances t on ${isSameBalance}
+      where coalesce(t.units, 0) + r.units > r.maximum_units
+        or coalesce(t.usd_millis, 0) + r.usd_millis > r.maximum_usd_millis`
 
 /**
  * The statement that moves `count` balances of {@link balanceRows}. It takes them in key order and locks one after the

@@ -6,7 +6,7 @@ import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
 import { textArray, type Value, valueOf } from "./RowValues.ts"
-import { balanceRows } from "./BalanceDeltas.ts"
+import { balanceRows, boundRows } from "./BalanceDeltas.ts"
 import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
@@ -31,7 +31,7 @@ export interface EncodedCommit {
   readonly rows: ReadonlyArray<
     { readonly table: number; readonly isNew: boolean; readonly values: ReadonlyArray<Value> }
   >
-  /** Names of what no other commit of the batch may name: its rows and its idempotency scope. */
+  /** Names of what no other commit of the batch may name: its rows, its idempotency scope, the balances it bounds. */
   readonly conflictKeys: ReadonlyArray<string>
   readonly drafts: ReadonlyArray<Draft>
   /** By how much its events move the sums. */
@@ -94,6 +94,10 @@ export const encode = (
   if (new Set(conflictKeys).size < conflictKeys.length) {
     throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
   }
+  // Two that take what one balance has may each find enough, and both together too little.
+  for (const { account, asset, environment, maximum, merchantId } of append.balances ?? []) {
+    if (maximum !== undefined) conflictKeys.push(`\n${merchantId}\n${environment}\n${account}\n${asset}`)
+  }
   if (append.reply !== undefined) {
     conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
     size += (append.reply.sealedBody ?? append.reply.reference).length
@@ -154,7 +158,7 @@ const gatherRows = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
   return { counts: groups.map((group) => group.length), rows: groups.flat() }
 }
 
-/** What both functions are given: counts, and values of fences, replies and rows. */
+/** What both functions are given: counts, and values of fences, replies, rows and bounds. */
 const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
   const fences = batch.flatMap(({ append: { fence } }, owner) =>
     fence === undefined ? [] : [{ owner, values: [fence.name, String(fence.token)] }]
@@ -173,8 +177,11 @@ const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) =>
       ]
     }]
   )
+  const bounds = batch.flatMap(({ append: { balances } }, owner) =>
+    boundRows(balances).map((values) => ({ owner, values }))
+  )
   const { counts, rows } = gatherRows(batch, tables)
-  return { fences, replies, rows, tableCounts: counts }
+  return { bounds, fences, replies, rows, tableCounts: counts }
 }
 
 const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>) =>
@@ -182,7 +189,7 @@ const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>
 
 /** Arguments of the write function. */
 export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  const { bounds, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, onlyTo: append.deliverOnlyTo })))
   const lastEvents = new Map(drafts.map(({ draft }, index) => [draft.merchantId, index + 1]))
   const merchants = [...lastEvents.keys()].toSorted((a, b) => a - b)
@@ -222,6 +229,7 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
       sums.length,
       balances.length,
       messages.length,
+      bounds.length,
       ...tableCounts
     ],
     valuesOf(fences),
@@ -232,19 +240,21 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     textArray(events),
     textArray(sums.flat()),
     textArray(balances.flat()),
-    textArray(messages.flat())
+    textArray(messages.flat()),
+    valuesOf(bounds)
   ]
 }
 
 /** Arguments of the function that names the rejections of a batch. */
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  const { bounds, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   return [
-    [fences.length, replies.length, 0, 0, 0, 0, ...tableCounts],
+    [fences.length, replies.length, 0, 0, 0, 0, bounds.length, ...tableCounts],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),
-    [...fences, ...replies, ...rows].map(({ owner }) => owner)
+    valuesOf(bounds),
+    [...fences, ...replies, ...rows, ...bounds].map(({ owner }) => owner)
   ]
 }
 

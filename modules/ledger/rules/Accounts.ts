@@ -96,3 +96,21 @@ export const balanceDeltas = (
     { merchantId, environment, account: debit, asset, units, usdMillis },
     { merchantId, environment, account: credit, asset, units: -units, usdMillis: -usdMillis }
   ])
+
+/** Accounts of what is the merchant's to spend or lose. */
+const ownAccounts: ReadonlySet<string> = new Set([accounts.available, accounts.ignored])
+
+/**
+ * The same deltas, so that their commit conflicts where others have taken meanwhile what it takes from the merchant's
+ * own accounts: dollars, and units where `isOfUnits`. For bookings that take no more than these accounts had when they
+ * were read.
+ */
+export const withinHoldings = (deltas: ReadonlyArray<BalanceDelta>, isOfUnits: boolean): ReadonlyArray<BalanceDelta> =>
+  deltas.map((delta) => {
+    const maximum = {
+      units: isOfUnits && delta.units > 0n ? 0n : null,
+      usdMillis: delta.usdMillis > 0n ? 0n : null
+    }
+    const isTaken = maximum.units !== null || maximum.usdMillis !== null
+    return isTaken && ownAccounts.has(delta.account) ? { ...delta, maximum } : delta
+  })

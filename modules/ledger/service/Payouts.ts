@@ -14,7 +14,8 @@ import {
   type Postings,
   sentByException,
   type SentMoney,
-  sentValue
+  sentValue,
+  withinHoldings
 } from "../rules.ts"
 
 export interface SentServices {
@@ -44,7 +45,8 @@ export const payoutBooks = (services: SentServices): Bookkeeper => ({
     const value = yield* valueOf(services, owner, sent)
     const nowMillis = yield* clock.nowMillis(merchantId, environment)
     const now = Math.floor(nowMillis / 1_000)
-    return book(owner, nowMillis, bookPayout(id, sent, value, now, nameTransaction))
+    const entries = book(owner, nowMillis, bookPayout(id, sent, value, now, nameTransaction))
+    return { ...entries, balances: withinHoldings(entries.balances, false) }
   })
 })
 

@@ -67,6 +67,53 @@ describe("balances", () => {
     }).pipe(Effect.scoped))
 })
 
+describe("a balance with a maximum", () => {
+  const endings = (exits: ReadonlyArray<Exit.Exit<unknown, unknown>>) => ({
+    stored: exits.filter(Exit.isSuccess).length,
+    conflicts: exits.filter((exit) => String(exit).includes("Conflict")).length
+  })
+
+  it.effect("is not taken more of than it has, by two instances at once and in one flush", () =>
+    Effect.gen(function*() {
+      const database = yield* commitDatabase
+      const logs = [yield* instance(database), yield* instance(database)]
+      yield* logs[0]!.append(commitOf(1, { balances: [delta("a", -10n)] }))
+      const take = (n: number, maximum: NonNullable<BalanceDelta["maximum"]>) =>
+        logs[n % 2]!.append(commitOf(1, {
+          writes: [thing(1, `t${n}`, 1)],
+          balances: [delta("a", 1n, { maximum }), delta("b", -1n)]
+        })).pipe(Effect.exit)
+      const byUnits = yield* Effect.all(range(30).map((n) => take(n, { units: -4n, usdMillis: null })), together)
+      assert.deepStrictEqual(endings(byUnits), { stored: 6, conflicts: 24 })
+      const byDollars = yield* Effect.all(range(30).map((n) => take(30 + n, { units: null, usdMillis: 0n })), together)
+      assert.deepStrictEqual(endings(byDollars), { stored: 4, conflicts: 26 })
+      const { sql } = logs[0]!
+      assert.deepStrictEqual(
+        yield* sql`select account, units::text as units, usd_millis from account_balances order by account`,
+        [{ account: "a", units: "0", usd_millis: 0n }, { account: "b", units: "-10", usd_millis: -10n }]
+      )
+      // Whatever conflicted stored none of its rows.
+      assert.deepStrictEqual(yield* sql`select count(*) as count from things`, [{ count: 10n }])
+    }).pipe(Effect.scoped))
+
+  it.effect("is moved by commits without a maximum, whatever those with one do in the same flush", () =>
+    Effect.gen(function*() {
+      const { append, sql } = yield* instance(yield* commitDatabase)
+      const move = (units: bigint, more: Partial<BalanceDelta> = {}) =>
+        Effect.map(
+          Effect.exit(append(commitOf(1, { balances: [delta("a", units, more)] }))),
+          (exit) => ({ exit, units })
+        )
+      const maximum = { units: 0n, usdMillis: 0n }
+      // A balance that has no row yet has nothing.
+      assert.deepStrictEqual(endings([(yield* move(1n, { maximum })).exit]), { stored: 0, conflicts: 1 })
+      const moves = yield* Effect.all([move(-3n), move(3n, { maximum }), move(2n), move(1n, { maximum })], together)
+      assert.deepStrictEqual(endings([moves[0]!.exit, moves[2]!.exit]), { stored: 2, conflicts: 0 })
+      const sum = moves.filter(({ exit }) => Exit.isSuccess(exit)).reduce((total, { units }) => total + units, 0n)
+      assert.deepStrictEqual(yield* sql`select units::text as units from account_balances`, [{ units: String(sum) }])
+    }).pipe(Effect.scoped))
+})
+
 describe("what a flush writes of balances", () => {
   it("is one row for each that moves, and none for what cancels out", () => {
     assert.deepStrictEqual(
