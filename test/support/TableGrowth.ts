@@ -40,8 +40,8 @@ const copyOf = ({ column, is_unique, type }: Column, table: ReadonlyArray<Column
     case "uuid":
       return `md5(${name}::text || g.n)::uuid`
     case "text":
-      return `case when ${name} ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-        then md5(${name} || g.n)::uuid::text else ${name} || '~' || g.n end`
+      return `case when ${name} ~ '^([a-z]+_)?[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+        then left(${name}, -36) || md5(right(${name}, 36) || g.n)::uuid else ${name} || '~' || g.n end`
     case "bigint":
     case "integer":
       return is_unique ? `${name} + g.n * ${step}` : name
@@ -74,3 +74,14 @@ export const growTables = (copies: number, except: ReadonlyArray<string>) =>
       } from "${table}" r, generate_series(1, ${copies}) g(n)`)
     }
   })
+
+/**
+ * Makes every session plan its statements anew, as PostgreSQL does by itself after many changes of any database of the
+ * server. It sets what is the default already.
+ */
+export const endPlans = Effect.flatMap(SqlClient.SqlClient, (sql) =>
+  sql`DO $$ DECLARE v_table regclass; BEGIN
+    FOR v_table IN SELECT oid FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace LOOP
+      EXECUTE format('ALTER TABLE %s SET (fillfactor = 100)', v_table);
+    END LOOP;
+  END $$`)
