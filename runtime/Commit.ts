@@ -58,8 +58,8 @@ export type ReplyBody =
 
 /**
  * By how much a balance moves. Rows of `account_balances`: (merchant, environment, account, asset) with the two sums.
- * They have no versions, so commits that move the same balance at once never conflict: each flush adds up what its
- * commits move and writes every row once.
+ * They have no versions, so commits that move the same balance at once do not conflict for that: each flush adds up
+ * what its commits move and writes every row once.
  */
 export interface BalanceDelta {
   readonly merchantId: number
@@ -71,14 +71,11 @@ export interface BalanceDelta {
   readonly units: bigint
   readonly usdMillis: bigint
   /**
-   * The most that the balance may be after the commit, which fails with {@link Conflict} otherwise: for a commit that
-   * takes no more than the balance had when it was read. Absent: the balance may be anything.
+   * Which of the two the balance must hold as much of as the delta takes: a commit that would bring it past zero fails
+   * with {@link Conflict}, because others have taken meanwhile what was there when it was read. Its commit names the
+   * balance once. Absent: neither.
    */
-  readonly maximum?: {
-    /** Null: units may be any number; the same for usd_millis. */
-    readonly units: bigint | null
-    readonly usdMillis: bigint | null
-  }
+  readonly mustHold?: { readonly units: boolean; readonly usdMillis: boolean }
 }
 
 /** Proof of a held lease: the commit fails with {@link Conflict} if the lease has passed to another holder. */
@@ -155,7 +152,10 @@ export interface CommitResult {
   readonly events: ReadonlyArray<CommittedEvent>
 }
 
-/** A row was not at the expected version, or a fence was lost: load again, decide again. Nothing was written. */
+/**
+ * A row was not at the expected version, a fence was lost, or a balance does not hold what is taken: load again, decide
+ * again. Nothing was written.
+ */
 export class Conflict extends Schema.TaggedError<Conflict>()("Conflict", { table: Schema.String }) {}
 
 /** Runs a change again that lost a race, up to `times` more often, `pauseMillis` apart; then its `Conflict` remains. */

@@ -7,8 +7,8 @@ export {
   chainPrefix,
   isChainAccount,
   readAsset,
-  unknownWallet,
-  withinHoldings
+  takenFromHeld,
+  unknownWallet
 } from "./rules/Accounts.ts"
 export { accountSums } from "./rules/AccountSums.ts"
 export { type Adjustment, bookAdjustment, bookValue, hasIgnored } from "./rules/Adjustments.ts"

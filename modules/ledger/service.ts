@@ -35,9 +35,9 @@ import {
   readAsset,
   refundEntriesIn,
   refundsIn,
+  takenFromHeld,
   takenOfPayments,
-  transactionOfException,
-  withinHoldings
+  transactionOfException
 } from "./rules.ts"
 import { bookSentMoney, payoutBooks, type SentServices } from "./service/Payouts.ts"
 import { ledgerMetrics } from "./service/Metrics.ts"
@@ -154,7 +154,7 @@ export class Ledger extends Context.Service<Ledger, {
               adjustment.now * 1_000 + millis % 1_000,
               bookAdjustment({ ...adjustment, transactionId })
             )
-            return { ...entries, transactionId, balances: withinHoldings(entries.balances, true) }
+            return { ...entries, transactionId, balances: takenFromHeld(entries.balances, { units: true }) }
           })
         },
         balances: repo.balances,

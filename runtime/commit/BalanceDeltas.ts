@@ -12,13 +12,6 @@ const balanceColumns = [
   { name: "usd_millis", type: "bigint" }
 ]
 
-/** Columns of a bound: a delta, and the most that its balance may be afterwards. */
-const boundColumns = [
-  ...balanceColumns,
-  { name: "maximum_units", type: "numeric" },
-  { name: "maximum_usd_millis", type: "bigint" }
-]
-
 /** Deltas of equal balances added up; those that do not move are left out. */
 export const sumBalances = (deltas: Iterable<BalanceDelta>): ReadonlyArray<BalanceDelta> => {
   const sums = new Map<string, BalanceDelta>()
@@ -44,14 +37,17 @@ const balanceValues = ({ account, asset, environment, merchantId, units, usdMill
   usdMillis.toString()
 ]
 
-/** Values of the bounds of a commit, in the order of `boundColumns`. */
-export const boundRows = (deltas: ReadonlyArray<BalanceDelta> = []): ReadonlyArray<ReadonlyArray<Value>> =>
+/**
+ * Values of rows of balances for the deltas of a commit whose balances must hold what is taken; of a sum that need not,
+ * the delta is zero.
+ */
+export const heldRows = (deltas: ReadonlyArray<BalanceDelta> = []): ReadonlyArray<ReadonlyArray<Value>> =>
   deltas.flatMap((delta) =>
-    delta.maximum === undefined ? [] : [[
-      ...balanceValues(delta),
-      delta.maximum.units?.toString() ?? null,
-      delta.maximum.usdMillis?.toString() ?? null
-    ]]
+    delta.mustHold === undefined ? [] : [balanceValues({
+      ...delta,
+      units: delta.mustHold.units ? delta.units : 0n,
+      usdMillis: delta.mustHold.usdMillis ? delta.usdMillis : 0n
+    })]
   )
 
 /** Values of rows of balances (`RowValues.ts`), one for each balance that the commits move. */
@@ -68,19 +64,22 @@ const names = balanceColumns.map(({ name }) => name)
 
 const isSameBalance = names.slice(0, 4).map((name) => `t.${name} = r.${name}`).join(" and ")
 
-/** The condition that balances, after they were moved, exceed one of `count` bounds. */
-export const isBoundExceeded = (values: string, count: string): string =>
+/** Whether a sum that a delta takes from has come past zero with it. */
+const isOvertaken = (sum: string, delta: string): string => `${delta} > 0 and ${sum} > 0 or ${delta} < 0 and ${sum} < 0`
+
+/** The condition that balances, after they were moved, did not hold what one of `count` {@link heldRows} takes. */
+export const isMoreTaken = (values: string, count: string): string =>
   `exists (
-      select from (${selectRows(boundColumns, { values, count })}) r join account_balances t on ${isSameBalance}
-        where t.units > r.maximum_units or t.usd_millis > r.maximum_usd_millis
+      select from (${selectRows(balanceColumns, { values, count })}) r join account_balances t on ${isSameBalance}
+        where ${isOvertaken("t.units", "r.units")} or ${isOvertaken("t.usd_millis", "r.usd_millis")}
     )`
 
-/** The statement that names, by their places from 1, those of `count` bounds that their own delta would exceed. */
-export const placesOfExceededBounds = (values: string, count: string): string =>
-  `select r.place from (${selectRows(boundColumns, { values, count })}) r
+/** The statement that names, by their places from 1, those of `count` {@link heldRows} that take more than there is. */
+export const placesOfMoreTaken = (values: string, count: string): string =>
+  `select r.place from (${selectRows(balanceColumns, { values, count })}) r
       left join account_balances t on ${isSameBalance}
-      where coalesce(t.units, 0) + r.units > r.maximum_units
-        or coalesce(t.usd_millis, 0) + r.usd_millis > r.maximum_usd_millis`
+      where ${isOvertaken("coalesce(t.units, 0) + r.units", "r.units")}
+        or ${isOvertaken("coalesce(t.usd_millis, 0) + r.usd_millis", "r.usd_millis")}`
 
 /**
  * The statement that moves `count` balances of {@link balanceRows}. It takes them in key order and locks one after the

@@ -1,12 +1,12 @@
 /** Commits on their way to a flush: encoded once, gathered so that no two of a batch want the same row. */
-import type { Append, CommittedEvent } from "../Commit.ts"
+import type { Append, BalanceDelta, CommittedEvent } from "../Commit.ts"
 import { dataText, type EventDraft, eventIndex, isForPayors } from "../../schemas/Event.ts"
 import { eventIdOf } from "../../schemas/Ids.ts"
 import { filtersMatching } from "../../schemas/Webhook.ts"
 import { maximumWrites, systemMerchant } from "../Commit.ts"
 import type { TableShape } from "./Statement.ts"
 import { textArray, type Value, valueOf } from "./RowValues.ts"
-import { balanceRows, boundRows } from "./BalanceDeltas.ts"
+import { balanceRows, heldRows } from "./BalanceDeltas.ts"
 import { deltaRows, deltasOf, type RollupDelta, type RollupsByObject } from "./RollupDeltas.ts"
 
 /** Commits in one flush, at most: past it the gain of sharing is spent and the wait grows. */
@@ -31,12 +31,12 @@ export interface EncodedCommit {
   readonly rows: ReadonlyArray<
     { readonly table: number; readonly isNew: boolean; readonly values: ReadonlyArray<Value> }
   >
-  /** Names of what no other commit of the batch may name: its rows, its idempotency scope, the balances it bounds. */
+  /** Names of what no other commit of the batch may name: its rows, its idempotency scope, the balances it takes from. */
   readonly conflictKeys: ReadonlyArray<string>
   readonly drafts: ReadonlyArray<Draft>
   /** By how much its events move the sums. */
   readonly deltas: ReadonlyArray<RollupDelta>
-  /** UTF-16 units: what bounds a batch need not be exact. */
+  /** UTF-16 units: what held a batch need not be exact. */
   readonly size: number
 }
 
@@ -94,9 +94,16 @@ export const encode = (
   if (new Set(conflictKeys).size < conflictKeys.length) {
     throw new Error(`A commit writes a row twice: ${conflictKeys.join(", ")}`)
   }
-  // Two that take what one balance has may each find enough, and both together too little.
-  for (const { account, asset, environment, maximum, merchantId } of append.balances ?? []) {
-    if (maximum !== undefined) conflictKeys.push(`\n${merchantId}\n${environment}\n${account}\n${asset}`)
+  // Two that take what one balance holds may each find enough, and both together too little.
+  const balances = append.balances ?? []
+  for (const delta of balances) {
+    if (delta.mustHold === undefined) continue
+    const { account, asset, environment, merchantId } = delta
+    const isSame = (other: BalanceDelta) =>
+      other.account === account && other.asset === asset && other.merchantId === merchantId &&
+      other.environment === environment
+    if (balances.filter(isSame).length > 1) throw new Error(`A commit takes twice from the balance of ${account}`)
+    conflictKeys.push(`\n${merchantId}\n${environment}\n${account}\n${asset}`)
   }
   if (append.reply !== undefined) {
     conflictKeys.push(`\n${append.merchantId}\n${append.reply.environment}\n${append.reply.scope}`)
@@ -158,7 +165,7 @@ const gatherRows = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
   return { counts: groups.map((group) => group.length), rows: groups.flat() }
 }
 
-/** What both functions are given: counts, and values of fences, replies, rows and bounds. */
+/** What both functions are given: counts, and values of fences, replies, rows and held. */
 const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) => {
   const fences = batch.flatMap(({ append: { fence } }, owner) =>
     fence === undefined ? [] : [{ owner, values: [fence.name, String(fence.token)] }]
@@ -177,11 +184,11 @@ const commonArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number) =>
       ]
     }]
   )
-  const bounds = batch.flatMap(({ append: { balances } }, owner) =>
-    boundRows(balances).map((values) => ({ owner, values }))
+  const held = batch.flatMap(({ append: { balances } }, owner) =>
+    heldRows(balances).map((values) => ({ owner, values }))
   )
   const { counts, rows } = gatherRows(batch, tables)
-  return { bounds, fences, replies, rows, tableCounts: counts }
+  return { held, fences, replies, rows, tableCounts: counts }
 }
 
 const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>) =>
@@ -189,7 +196,7 @@ const valuesOf = (rows: ReadonlyArray<{ readonly values: ReadonlyArray<Value> }>
 
 /** Arguments of the write function. */
 export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { bounds, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  const { held, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   const drafts = batch.flatMap(({ append, drafts }) => drafts.map((draft) => ({ draft, onlyTo: append.deliverOnlyTo })))
   const lastEvents = new Map(drafts.map(({ draft }, index) => [draft.merchantId, index + 1]))
   const merchants = [...lastEvents.keys()].toSorted((a, b) => a - b)
@@ -229,7 +236,7 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
       sums.length,
       balances.length,
       messages.length,
-      bounds.length,
+      held.length,
       ...tableCounts
     ],
     valuesOf(fences),
@@ -241,20 +248,20 @@ export const writeArguments = (batch: ReadonlyArray<EncodedCommit>, tables: numb
     textArray(sums.flat()),
     textArray(balances.flat()),
     textArray(messages.flat()),
-    valuesOf(bounds)
+    valuesOf(held)
   ]
 }
 
 /** Arguments of the function that names the rejections of a batch. */
 export const rejectionArguments = (batch: ReadonlyArray<EncodedCommit>, tables: number): ReadonlyArray<unknown> => {
-  const { bounds, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
+  const { held, fences, replies, rows, tableCounts } = commonArguments(batch, tables)
   return [
-    [fences.length, replies.length, 0, 0, 0, 0, bounds.length, ...tableCounts],
+    [fences.length, replies.length, 0, 0, 0, 0, held.length, ...tableCounts],
     valuesOf(fences),
     valuesOf(replies),
     valuesOf(rows),
-    valuesOf(bounds),
-    [...fences, ...replies, ...rows, ...bounds].map(({ owner }) => owner)
+    valuesOf(held),
+    [...fences, ...replies, ...rows, ...held].map(({ owner }) => owner)
   ]
 }
 

@@ -57,7 +57,7 @@ const maximumQueuedMillis = 1_400
 /** Calls of one batch that met a deadlock or a serialization failure. */
 const maximumRetries = 3
 
-/** Calls of one batch that lost races: each one rejects at least one of them. */
+/** Calls of one batch that lost races: each one rejects at least one of its commits. */
 const maximumConflicts = 16
 
 type Failure = Conflict | IdempotentReplay | PublicError
@@ -187,8 +187,13 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
         if (error === "timeout") yield* failAll(shard.queue.splice(0), unansweredFlushFailure)
       })
 
-    const bisect = (shard: Shard, batch: ReadonlyArray<PendingCommit>, tries = noTries): Effect.Effect<void> => {
+    const bisect = (
+      shard: Shard,
+      batch: ReadonlyArray<PendingCommit>,
+      lockSearchEndMillis: number | null
+    ): Effect.Effect<void> => {
       const middle = Math.ceil(batch.length / 2)
+      const tries = { ...noTries, lockSearchEndMillis }
       return Effect.andThen(
         flushBatch(shard, batch.slice(0, middle), tries),
         flushBatch(shard, batch.slice(middle), tries)
@@ -204,7 +209,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       Effect.suspend(() => {
         const lockSearchEndMillis = tries.lockSearchEndMillis ?? monotonicMillis() + lockSearchMillis
         if (batch.length > 1 && monotonicMillis() < lockSearchEndMillis) {
-          return bisect(shard, batch, { ...noTries, lockSearchEndMillis })
+          return bisect(shard, batch, lockSearchEndMillis)
         }
         const keysOfBatch = new Set(batch.flatMap(({ encoded }) => encoded.conflictKeys))
         const latestQueuedAtMillis = monotonicMillis() - maximumQueuedMillis
@@ -231,6 +236,8 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
       ).pipe(
         Effect.matchEffect({
           onSuccess: (rejected) => {
+            // Each may be stored alone, but not all together: they take more of a balance than it holds.
+            if (rejected.length === 0 && batch.length > 1) return bisect(shard, batch, tries.lockSearchEndMillis)
             const reasons = new Map<number, Failure>()
             for (const { conflict_table, fingerprint, n, reference, sealed_body, status } of rejected) {
               if (fingerprint !== null) {
@@ -271,9 +278,7 @@ const make = (tables: ReadonlyArray<string>, rollups: ReadonlyArray<Rollup>) =>
             const retry = flushBatch(shard, batch, { ...tries, retries: tries.retries + 1 })
             return Effect.andThen(Effect.logWarning("A flush met a deadlock and is repeated", error), retry)
           }
-          if (batch.length > 1) {
-            return bisect(shard, batch, { ...noTries, lockSearchEndMillis: tries.lockSearchEndMillis })
-          }
+          if (batch.length > 1) return bisect(shard, batch, tries.lockSearchEndMillis)
           return flushError === "data" ? failAll(batch, Effect.die(error)) : abandon(shard, batch, error)
         }
       }))

@@ -1,10 +1,10 @@
 /**
  * The SQL a flush is made of, generated once from the shapes of the tables: one function that writes a batch in one
- * call, and one that names the commits of a batch that can never be stored. Pure text, no database.
+ * call, and one that names the commits of a batch that cannot be stored. Pure text, no database.
  */
 import { createHash } from "node:crypto"
 import type { Rollup } from "../Rollups.ts"
-import { isBoundExceeded, moveBalances, placesOfExceededBounds } from "./BalanceDeltas.ts"
+import { isMoreTaken, moveBalances, placesOfMoreTaken } from "./BalanceDeltas.ts"
 import { insertSums, updateSums } from "./RollupDeltas.ts"
 import { type Column, quote, selectRows } from "./RowValues.ts"
 
@@ -20,8 +20,8 @@ export interface TableShape {
 }
 
 /**
- * Raised by the write function when a count differs from what the batch expects: some commit of it is rejected. Of a
- * key that was taken meanwhile PostgreSQL itself tells (`FlushError.ts`).
+ * Raised by the write function when a count differs from what the batch expects, or a balance does not hold what is
+ * taken: some commit of it is rejected. Of a key that was taken meanwhile PostgreSQL itself tells (`FlushError.ts`).
  */
 export const conflictState = "TW001"
 
@@ -40,14 +40,16 @@ export interface Statements {
   /** Of the function that writes, and of the one that names the rejections. */
   readonly names: readonly [string, string]
   /**
-   * Parameters: counts of fences, replies, events, sums, balances, messages, bounds, and of each table new rows and
-   * changed ones; values of the fences, replies and rows (`RowValues.ts`); merchants with events, in order, and for
-   * each the place of its last event; values of the events, and of the sums and the balances by how much they move;
-   * values of the messages and of the bounds; milliseconds to wait for a lock, null: {@link lockTimeoutMillis}.
+   * Parameters: counts of fences, replies, events, sums, balances, messages, of what balances must hold, and of each
+   * table new rows and changed ones; values of the fences, replies and rows (`RowValues.ts`); merchants with events, in
+   * order, and for each the place of its last event; values of the events, and of the sums and the balances by how much
+   * they move; values of the messages, and of what balances must hold; milliseconds to wait for a lock, null:
+   * {@link lockTimeoutMillis}.
    */
   readonly write: string
   /**
-   * Parameters: counts, fences, replies, rows and bounds as above, and the commits that these belong to, in this order.
+   * Parameters: counts, fences, replies, rows and what must be held as above, and the commits that these belong to, in
+   * this order.
    */
   readonly rejections: string
 }
@@ -98,7 +100,7 @@ const messageColumns = columns({
 })
 
 /** Places in `p_counts`, from 1. */
-const counts = { fences: 1, replies: 2, events: 3, sums: 4, balances: 5, messages: 6, bounds: 7 } as const
+const counts = { fences: 1, replies: 2, events: 3, sums: 4, balances: 5, messages: 6, held: 7 } as const
 const newRows = (table: number): string => `p_counts[${table * 2 + 8}]`
 const changedRows = (table: number): string => `p_counts[${table * 2 + 9}]`
 
@@ -176,8 +178,8 @@ begin
   if p_counts[${counts.balances}] > 0 then
     ${moveBalances("p_balances", `p_counts[${counts.balances}]`)};
   end if;
-  if p_counts[${counts.bounds}] > 0 then
-    if ${isBoundExceeded("p_bounds", `p_counts[${counts.bounds}]`)} then
+  if p_counts[${counts.held}] > 0 then
+    if ${isMoreTaken("p_held", `p_counts[${counts.held}]`)} then
       raise exception using errcode = '${conflictState}', message = 'account_balances';
     end if;
   end if;
@@ -264,8 +266,8 @@ const lockStreams = `select array_agg(s.last_ms), array_agg(s.last_seq) into v_p
 
 /**
  * Rejections: commits of a batch that can never be stored, because a version only grows, a stored reply stays, and a
- * lease's token never comes back; and those that would exceed their bound of a balance as it is now. Reads without
- * locks, after the batch was rolled back; what it does not name is tried again.
+ * lease's token never comes back; and those that take more of a balance than it holds now. Reads without locks, after
+ * the batch was rolled back; what it does not name is tried again.
  */
 const rejectionsBody = (tables: ReadonlyArray<TableShape>): string => `
 declare
@@ -293,8 +295,8 @@ begin
   end if;`
   }).join("")
 }
-  return query select p_owners[v_owned + b.place], 'account_balances', null::text, null::integer, null::text, null::text
-    from (${placesOfExceededBounds("p_bounds", `p_counts[${counts.bounds}]`)}) b;
+  return query select p_owners[v_owned + h.place], 'account_balances', null::text, null::integer, null::text, null::text
+    from (${placesOfMoreTaken("p_held", `p_counts[${counts.held}]`)}) h;
 end`
 
 /** Plans are made once, for few rows that are found by key: without this a lone caller waits twice as long. */
@@ -328,13 +330,13 @@ export const statementsFor = (tables: ReadonlyArray<TableShape>, rollups: Readon
     definitions: [
       define(
         names[0],
-        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_balances text[], p_messages text[], p_bounds text[], p_lock_millis integer",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_merchants integer[], p_last_events integer[], p_events text[], p_sums text[], p_balances text[], p_messages text[], p_held text[], p_lock_millis integer",
         "ms bigint, seq bigint, endpoints text[], previous_ms bigint, previous_seq bigint",
         write
       ),
       define(
         names[1],
-        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_bounds text[], p_owners integer[]",
+        "p_counts integer[], p_fences text[], p_replies text[], p_rows text[], p_held text[], p_owners integer[]",
         "n integer, conflict_table text, fingerprint text, status integer, sealed_body text, reference text",
         rejections
       )

@@ -3,6 +3,17 @@ import { Context, Effect, Fiber, Latch } from "effect"
 import { SqlClient } from "effect/sql"
 
 /**
+ * Lets commits wait for a lock for as long as the test holds it. A commit is refused after 0.7 s of it
+ * (`runtime/commit/Statement.ts`), and a machine that stands still takes longer to bring all calls there.
+ */
+export const waitForLocks = (sql: SqlClient.SqlClient) =>
+  sql`DO $$ DECLARE v_function regprocedure; BEGIN
+    FOR v_function IN SELECT oid FROM pg_proc WHERE proname LIKE 'tillwire_commit_%' LOOP
+      EXECUTE format('ALTER FUNCTION %s SET lock_timeout = 60000', v_function);
+    END LOOP;
+  END $$`
+
+/**
  * Runs `calls` at once, with the rows of `table` locked until every one of them waits for a lock: each has read what it
  * decides by, and none has written.
  */
@@ -13,6 +24,7 @@ export const together = <A>(
 ): Effect.Effect<ReadonlyArray<A>> =>
   Effect.gen(function*() {
     const sql = Context.get(instance, SqlClient.SqlClient)
+    yield* waitForLocks(sql)
     const held = yield* Latch.make()
     const locked = yield* Latch.make()
     const holder = yield* sql.withTransaction(Effect.gen(function*() {

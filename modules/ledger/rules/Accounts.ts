@@ -101,16 +101,17 @@ export const balanceDeltas = (
 const ownAccounts: ReadonlySet<string> = new Set([accounts.available, accounts.ignored])
 
 /**
- * The same deltas, so that their commit conflicts where others have taken meanwhile what it takes from the merchant's
- * own accounts: dollars, and units where `isOfUnits`. For bookings that take no more than these accounts had when they
- * were read.
+ * The same deltas, where what they take from the merchant's own accounts and from a wallet must be there when they are
+ * stored: dollars, and units as well where `units` says so. For bookings that take no more than these accounts had when
+ * they were read. Money of an unknown wallet is valued by what is available, so its account need not have it.
  */
-export const withinHoldings = (deltas: ReadonlyArray<BalanceDelta>, isOfUnits: boolean): ReadonlyArray<BalanceDelta> =>
+export const takenFromHeld = (
+  deltas: ReadonlyArray<BalanceDelta>,
+  { units }: { readonly units: boolean }
+): ReadonlyArray<BalanceDelta> =>
   deltas.map((delta) => {
-    const maximum = {
-      units: isOfUnits && delta.units > 0n ? 0n : null,
-      usdMillis: delta.usdMillis > 0n ? 0n : null
-    }
-    const isTaken = maximum.units !== null || maximum.usdMillis !== null
-    return isTaken && ownAccounts.has(delta.account) ? { ...delta, maximum } : delta
+    const { account, units: moved, usdMillis } = delta
+    const isWallet = isChainAccount(account) && account !== chainAccount(null)
+    const isTaken = ownAccounts.has(account) ? moved > 0n || usdMillis > 0n : isWallet && (moved < 0n || usdMillis < 0n)
+    return isTaken ? { ...delta, mustHold: { units, usdMillis: true } } : delta
   })

@@ -15,7 +15,7 @@ import {
   sentByException,
   type SentMoney,
   sentValue,
-  withinHoldings
+  takenFromHeld
 } from "../rules.ts"
 
 export interface SentServices {
@@ -46,7 +46,7 @@ export const payoutBooks = (services: SentServices): Bookkeeper => ({
     const nowMillis = yield* clock.nowMillis(merchantId, environment)
     const now = Math.floor(nowMillis / 1_000)
     const entries = book(owner, nowMillis, bookPayout(id, sent, value, now, nameTransaction))
-    return { ...entries, balances: withinHoldings(entries.balances, false) }
+    return { ...entries, balances: takenFromHeld(entries.balances, { units: false }) }
   })
 })
 

@@ -1,12 +1,14 @@
 /**
  * Goal: balances that many commits move at once, from several instances, equal the sum of what the commits that were
- * stored moved, and no such commit conflicts with another. Method: real PostgreSQL, two logs with pools of their own.
+ * stored moved; none conflicts with another, but those that take more than there is. Method: real PostgreSQL, two logs
+ * with pools of their own.
  */
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit } from "effect"
 import type { BalanceDelta } from "../../../runtime/Commit.ts"
 import { balanceRows } from "../../../runtime/commit/BalanceDeltas.ts"
 import { commitDatabase, commitOf, eventDraft, instance, thing } from "./CommitFixture.ts"
+import { waitForLocks } from "../../support/Together.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
@@ -26,6 +28,7 @@ describe("balances", () => {
     Effect.gen(function*() {
       const database = yield* commitDatabase
       const logs = [yield* instance(database), yield* instance(database)]
+      yield* waitForLocks(logs[0]!.sql)
       const accounts = range(8).map((n) => `account ${n}`)
       const exits = yield* Effect.all(
         range(400).map((n) => {
@@ -67,36 +70,50 @@ describe("balances", () => {
     }).pipe(Effect.scoped))
 })
 
-describe("a balance with a maximum", () => {
+describe("a balance that must hold what is taken", () => {
   const endings = (exits: ReadonlyArray<Exit.Exit<unknown, unknown>>) => ({
     stored: exits.filter(Exit.isSuccess).length,
     conflicts: exits.filter((exit) => String(exit).includes("Conflict")).length
   })
 
-  it.effect("is not taken more of than it has, by two instances at once and in one flush", () =>
+  it.effect("does not lose more than it holds, to two instances at once and in one flush", () =>
     Effect.gen(function*() {
       const database = yield* commitDatabase
       const logs = [yield* instance(database), yield* instance(database)]
-      yield* logs[0]!.append(commitOf(1, { balances: [delta("a", -10n)] }))
-      const take = (n: number, maximum: NonNullable<BalanceDelta["maximum"]>) =>
+      yield* waitForLocks(logs[0]!.sql)
+      // Below zero is what is owed, above zero what a wallet has.
+      yield* logs[0]!.append(commitOf(1, {
+        balances: [delta("owed", -10n, { usdMillis: -6n }), delta("wallet", 5n), delta("free", 1n)]
+      }))
+      const take = (n: number, account: string, units: bigint, mustHold: NonNullable<BalanceDelta["mustHold"]>) =>
         logs[n % 2]!.append(commitOf(1, {
-          writes: [thing(1, `t${n}`, 1)],
-          balances: [delta("a", 1n, { maximum }), delta("b", -1n)]
+          writes: [thing(1, `${account} ${units} ${mustHold.units} ${n}`, 1)],
+          balances: [delta(account, units, { mustHold }), delta("free", -units)]
         })).pipe(Effect.exit)
-      const byUnits = yield* Effect.all(range(30).map((n) => take(n, { units: -4n, usdMillis: null })), together)
-      assert.deepStrictEqual(endings(byUnits), { stored: 6, conflicts: 24 })
-      const byDollars = yield* Effect.all(range(30).map((n) => take(30 + n, { units: null, usdMillis: 0n })), together)
-      assert.deepStrictEqual(endings(byDollars), { stored: 4, conflicts: 26 })
+      const takeAll = (account: string, units: bigint, mustHold: NonNullable<BalanceDelta["mustHold"]>) =>
+        Effect.map(Effect.all(range(30).map((n) => take(n, account, units, mustHold)), together), endings)
+      const [dollars, units, both] = [
+        { units: false, usdMillis: true },
+        { units: true, usdMillis: false },
+        { units: true, usdMillis: true }
+      ]
+      assert.deepStrictEqual(yield* takeAll("owed", 1n, dollars), { stored: 6, conflicts: 24 })
+      assert.deepStrictEqual(yield* takeAll("owed", 1n, units), { stored: 4, conflicts: 26 })
+      assert.deepStrictEqual(yield* takeAll("wallet", -1n, both), { stored: 5, conflicts: 25 })
       const { sql } = logs[0]!
       assert.deepStrictEqual(
         yield* sql`select account, units::text as units, usd_millis from account_balances order by account`,
-        [{ account: "a", units: "0", usd_millis: 0n }, { account: "b", units: "-10", usd_millis: -10n }]
+        [
+          { account: "free", units: "-4", usd_millis: -4n },
+          { account: "owed", units: "0", usd_millis: 4n },
+          { account: "wallet", units: "0", usd_millis: 0n }
+        ]
       )
       // Whatever conflicted stored none of its rows.
-      assert.deepStrictEqual(yield* sql`select count(*) as count from things`, [{ count: 10n }])
+      assert.deepStrictEqual(yield* sql`select count(*) as count from things`, [{ count: 15n }])
     }).pipe(Effect.scoped))
 
-  it.effect("is moved by commits without a maximum, whatever those with one do in the same flush", () =>
+  it.effect("is moved by commits that take what they like, whatever the others do in the same flush", () =>
     Effect.gen(function*() {
       const { append, sql } = yield* instance(yield* commitDatabase)
       const move = (units: bigint, more: Partial<BalanceDelta> = {}) =>
@@ -104,13 +121,24 @@ describe("a balance with a maximum", () => {
           Effect.exit(append(commitOf(1, { balances: [delta("a", units, more)] }))),
           (exit) => ({ exit, units })
         )
-      const maximum = { units: 0n, usdMillis: 0n }
-      // A balance that has no row yet has nothing.
-      assert.deepStrictEqual(endings([(yield* move(1n, { maximum })).exit]), { stored: 0, conflicts: 1 })
-      const moves = yield* Effect.all([move(-3n), move(3n, { maximum }), move(2n), move(1n, { maximum })], together)
+      const mustHold = { units: true, usdMillis: true }
+      // A balance that has no row yet holds nothing.
+      assert.deepStrictEqual(endings([(yield* move(1n, { mustHold })).exit]), { stored: 0, conflicts: 1 })
+      // The second fits alone, and not together with the third.
+      yield* move(-3n)
+      const moves = yield* Effect.all([move(-1n), move(3n, { mustHold }), move(2n), move(1n, { mustHold })], together)
       assert.deepStrictEqual(endings([moves[0]!.exit, moves[2]!.exit]), { stored: 2, conflicts: 0 })
-      const sum = moves.filter(({ exit }) => Exit.isSuccess(exit)).reduce((total, { units }) => total + units, 0n)
+      const sum = moves.filter(({ exit }) => Exit.isSuccess(exit)).reduce((total, { units }) => total + units, -3n)
       assert.deepStrictEqual(yield* sql`select units::text as units from account_balances`, [{ units: String(sum) }])
+    }).pipe(Effect.scoped))
+
+  it.effect("is named once by a commit that takes from it", () =>
+    Effect.gen(function*() {
+      const { append } = yield* instance(yield* commitDatabase)
+      const exit = yield* Effect.exit(append(commitOf(1, {
+        balances: [delta("a", 1n, { mustHold: { units: true, usdMillis: true } }), delta("a", 1n)]
+      })))
+      assert.match(String(exit), /takes twice from the balance of a/)
     }).pipe(Effect.scoped))
 })
 
