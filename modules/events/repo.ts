@@ -9,8 +9,8 @@ import {
   mergedKeys,
   type PositionRange
 } from "../../runtime/eventbus/EventRuns.ts"
-import { isOfObject, selectObject } from "../../runtime/eventbus/ObjectEvents.ts"
-import { withIndexScans } from "../../runtime/store/IndexPlans.ts"
+import { namesInvoiceOrOrder, selectInvoiceOrOrder } from "../../runtime/eventbus/InvoiceEvents.ts"
+import { inIndexOrder } from "../../runtime/store/IndexPlans.ts"
 import { compareEventPositions, eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import { eventText, optInTypes, type StoredEvent } from "../../schemas/Event.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -89,7 +89,7 @@ const walkedPage = (
     `e.ms >= ${put(String(after.ms))}::bigint`,
     `e.ms <= ${put(String(before.ms))}::bigint`
   )
-  const selected = selectObject(page, put)
+  const selected = selectInvoiceOrOrder(page, put)
   if (selected !== undefined) conditions.push(...selected.conditions)
   equals("customer_id", page.customerId)
   equals("environment", page.environment)
@@ -112,7 +112,7 @@ const mergedPage = (page: EventsPage, range: PositionRange, columns: string, put
 
 /** Whether a page is merged from runs, each of which may be in every partition. */
 const isMerged = (page: EventsPage): boolean =>
-  !isOfObject(page) &&
+  !namesInvoiceOrOrder(page) &&
   (page.customerId !== undefined || page.environment !== undefined || page.types !== undefined || page.commerceOnly)
 
 /**
@@ -176,7 +176,7 @@ export const make = Effect.gen(function*() {
         const texts = knownVersion(version) === newestVersion
           ? Effect.map(sql.unsafe<TextRow>(textStatement(text), values), (rows) => rows.map((row) => row.text))
           : Effect.map(sql.unsafe<Row>(text, values), (rows) => rows.map((row) => textOf(row, version)))
-        return Effect.orDie(isOfObject(page) ? withIndexScans(sql)(texts) : texts)
+        return Effect.orDie(namesInvoiceOrOrder(page) ? inIndexOrder(sql)(texts) : texts)
       }
       const range = rangeOf(page)
       return Effect.gen(function*() {

@@ -1,7 +1,7 @@
 /** The only SQL of refunds. A database fault is a defect. */
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { withIndexScans } from "../../runtime/store/IndexPlans.ts"
+import { hasInOrder, inIndexOrder } from "../../runtime/store/IndexPlans.ts"
 import type { Write } from "../../runtime/Commit.ts"
 import type { Person } from "../../runtime/PersonalData.ts"
 import { makeMerchantDue } from "../../runtime/timers/MerchantDue.ts"
@@ -290,26 +290,26 @@ export const makeRepo = Effect.gen(function*() {
         return null
       }
       const isNewer = cursor?.direction === "newer"
-      // An invoice or exception has few, which are sorted. To a planner without statistics the indexes in the order of
-      // the ids look as good as its own, and they have all of the merchant's.
+      // An invoice or exception has few, which are sorted. To a planner without statistics the indexes that begin with
+      // the merchant's ids look as good as its own, so ids and the environment are hidden from them.
       const isOfFew = invoiceId !== undefined || exceptionId !== undefined
-      const orderedId = isOfFew ? sql`(id || '')` : sql`id`
+      const sortedId = isOfFew ? sql`(id || '')` : sql`id`
       const direction = isNewer ? sql`ASC` : sql`DESC`
-      // In the order of the index by status: most of those in the order of the ids may have another status.
+      // By `refunds_newest_by_status`: most of those in the order of the ids may have another status.
       const isByStatus = !isOfFew && status !== undefined
       const statement = sql`SELECT * FROM refunds WHERE ${
         sql.and([
           sql`merchant_id = ${merchantId}`,
           isOfFew ? sql`environment || '' = ${environment}` : sql`environment = ${environment}`,
-          ...(status === undefined ? [] : [sql`status >= ${status}`, sql`status <= ${status}`]),
+          ...(status === undefined ? [] : hasInOrder(sql, sql`status`, status)),
           ...(invoiceId === undefined ? [] : [sql`invoice_id = ${invoiceId}::uuid`]),
           ...(exceptionId === undefined ? [] : [sql`terms ->> 'exceptionId' = ${exceptionId}`]),
           ...(createdFrom === undefined ? [] : [sql`created_at >= ${createdFrom}`]),
           ...(createdTo === undefined ? [] : [sql`created_at <= ${createdTo}`]),
-          ...(cursor === null ? [] : [isNewer ? sql`${orderedId} > ${cursor.id}` : sql`${orderedId} < ${cursor.id}`])
+          ...(cursor === null ? [] : [isNewer ? sql`${sortedId} > ${cursor.id}` : sql`${sortedId} < ${cursor.id}`])
         ])
-      } ORDER BY ${isByStatus ? sql`status ${direction}, ` : sql``}${orderedId} ${direction} LIMIT ${limit + 1}`
-      const rows = yield* read(isByStatus ? withIndexScans(sql)(statement) : statement)
+      } ORDER BY ${isByStatus ? sql`status ${direction}, ` : sql``}${sortedId} ${direction} LIMIT ${limit + 1}`
+      const rows = yield* read(isByStatus ? inIndexOrder(sql)(statement) : statement)
       const page = rows.slice(0, limit)
       return { refunds: isNewer ? page.toReversed() : page, hasMore: rows.length > limit }
     }),

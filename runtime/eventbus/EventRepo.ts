@@ -3,9 +3,9 @@ import { Effect } from "effect"
 import { SqlClient, type SqlError } from "effect/sql"
 import type { CommittedEvent } from "../Commit.ts"
 import type { EventsAfter } from "../EventBus.ts"
-import { withIndexScans } from "../store/IndexPlans.ts"
+import { inIndexOrder } from "../store/IndexPlans.ts"
 import { eventRuns, lastPosition, mergedKeys, type PositionRange } from "./EventRuns.ts"
-import { isOfObject, selectObject } from "./ObjectEvents.ts"
+import { namesInvoiceOrOrder, selectInvoiceOrOrder } from "./InvoiceEvents.ts"
 import { deliveredTypes } from "../../schemas/Event.ts"
 import { eventIdOf, type EventPosition } from "../../schemas/Ids.ts"
 import type { Environment } from "../../schemas/Network.ts"
@@ -97,7 +97,7 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
     )
   }
   const ms = `${put(String(position.ms))}::bigint`
-  const selected = selectObject(query, put)
+  const selected = selectInvoiceOrOrder(query, put)
   const conditions = [
     `e.merchant_id = ${put(merchantId)}`,
     `(e.ms, e.seq) > (${ms}, ${put(String(position.seq))}::bigint)`,
@@ -115,19 +115,19 @@ const statementsAfter = (query: EventsAfter): { readonly read: StatementText; re
 export const makeEventRepo = Effect.gen(function*() {
   const sql = yield* SqlClient.SqlClient
 
-  const planned = <A>(query: EventsAfter, statement: Effect.Effect<A, SqlError.SqlError>) =>
-    isOfObject(query) ? withIndexScans(sql)(statement) : statement
+  const inItsOrder = <A>(query: EventsAfter, statement: Effect.Effect<A, SqlError.SqlError>) =>
+    namesInvoiceOrOrder(query) ? inIndexOrder(sql)(statement) : statement
 
   /** Events after a position, oldest first. */
   const after = (query: EventsAfter) => {
     const { text, values } = statementsAfter(query).read
-    return Effect.map(planned(query, sql.unsafe<EventRow>(text, values)), (rows) => rows.map(eventOf))
+    return Effect.map(inItsOrder(query, sql.unsafe<EventRow>(text, values)), (rows) => rows.map(eventOf))
   }
 
   /** How many there are after a position: walks indexes, to `limit` at most. */
   const count = (query: EventsAfter) => {
     const { text, values } = statementsAfter(query).count
-    return Effect.map(planned(query, sql.unsafe<{ readonly n: bigint }>(text, values)), (rows) => Number(rows[0]!.n))
+    return Effect.map(inItsOrder(query, sql.unsafe<{ readonly n: bigint }>(text, values)), (rows) => Number(rows[0]!.n))
   }
 
   /** Up to where a merchant's events have been removed. */

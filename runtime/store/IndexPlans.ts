@@ -7,15 +7,16 @@
  * (measured). New statistics would correct it, but they come when autovacuum has time, and only then.
  */
 import { Effect } from "effect"
-import { SqlClient, type SqlError } from "effect/sql"
+import { SqlClient, type SqlError, type Statement } from "effect/sql"
 
 /**
  * Planner settings of every session of the service, whatever the operator's server has. Each takes away one way whose
  * cost grows with the table: whole tables, all that an index has for one key, and joins that read one side in full.
  * Where there is no other way they are still used, as for tables that are read as a whole. What is left are index
- * scans in nested loops, so a statement must have an index that serves it, and it must be the only one that does:
- * {@link preferIndexScans} and `+ 0` beside a column are for those that have several. Sorts stay: without them a
- * grouping of three rows took its order from an index and read all of it.
+ * scans in nested loops, so a statement must have an index that serves it, and it must be the only one that does. For
+ * those that have several there are {@link preferIndexScans}, {@link inIndexOrder}, and `+ 0` or `|| ''` beside a
+ * column, which hides it from indexes. Sorts stay: without them a grouping of three rows took its order from an index
+ * and read all of it.
  *
  * Plans are made once for each connection and do not depend on the values, so they cost no time and cannot change with
  * them. `jit` is off because servers before version 18 take a way that was taken away for an expensive one, and
@@ -44,11 +45,23 @@ export const preferIndexScans: Effect.Effect<unknown, SqlError.SqlError, SqlClie
 export const indexScanSettings = (sql: SqlClient.SqlClient) =>
   sql`set_config('enable_sort', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true)`
 
-/** Reads in a transaction of its own that has the settings of {@link preferIndexScans}. */
-export const withIndexScans =
+/**
+ * Reads an order from the index that has it and in no other way, by a plan that is kept: for a statement that is sent
+ * in no other way. In a transaction of its own, or to the end of the one that it is called in.
+ */
+export const inIndexOrder =
   (sql: SqlClient.SqlClient) =>
   <A, E, R>(statement: Effect.Effect<A, E, R>): Effect.Effect<A, E | SqlError.SqlError, R> =>
-    sql.withTransaction(Effect.andThen(sql`SELECT ${indexScanSettings(sql)}`, statement))
+    sql.withTransaction(Effect.andThen(sql`SELECT set_config('enable_sort', 'off', true)`, statement))
+
+/**
+ * Conditions that a column has a value. Unlike equality they leave it in the order of the statement, so that of several
+ * indexes only one has that order: the one that begins with the column. With {@link inIndexOrder}.
+ */
+export const hasInOrder = (sql: SqlClient.SqlClient, column: Statement.Fragment, value: string) => [
+  sql`${column} >= ${value}`,
+  sql`${column} <= ${value}`
+]
 
 /**
  * Reads in a transaction of its own that knows every way there is, and plans for the values: for the few statements

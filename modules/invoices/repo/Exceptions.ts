@@ -57,7 +57,7 @@ export const exceptionQueries = (sql: SqlClient.SqlClient) => {
       Effect.map(([row]): ExceptionRecord | null => (row === undefined ? null : readRecord(row)))
     )
 
-  // To a planner without statistics the index of the newest looks as good as that of an invoice, which has few.
+  // To a planner without statistics `exceptions_newest` looks as good as the index of an invoice, which has few.
   const conditions = (filter: ExceptionFilter) => [
     sql`merchant_id = ${filter.merchantId}`,
     filter.invoiceId === undefined

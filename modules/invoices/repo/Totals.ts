@@ -52,7 +52,7 @@ export const makeTotals = (sql: SqlClient.SqlClient, conditions: Conditions) => 
   /** One statement, so one moment: what it adds up can never be told apart by a commit in between. */
   const totals = (filter: InvoiceFilter) => {
     const { createdFrom, createdTo, customerId, payerWalletAddress } = filter
-    // To a planner without statistics the index of the newest looks as good as that of the customer or payer.
+    // To a planner without statistics `invoices_newest` looks as good as the index of the customer or payer.
     const ofOne = () =>
       rowTotals(
         sql`invoices WHERE ${
