@@ -70,6 +70,8 @@ export class DashboardTown extends Context.Service<DashboardTown, Built>()("test
               }
               await opened.page.getByRole("button", { name: "Continue" }).click()
               await opened.page.getByRole("heading", { name: "Overview" }).waitFor()
+              // Its script has run then, which listens to keys.
+              await opened.page.waitForLoadState("domcontentloaded")
             })
             return opened
           }),

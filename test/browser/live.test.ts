@@ -108,7 +108,8 @@ describe("the page of a real invoice", () => {
         took.push(after - (yield* ownMillis(page)))
         assert.deepStrictEqual(complaints, [])
       }
-      assert.isAtMost(Math.max(...took), promisedMillis, took.join())
+      // The middle one of three: a slow page delays each, a machine that stands still for a moment one.
+      assert.isAtMost(took.toSorted((a, b) => a - b)[1]!, promisedMillis, took.join())
     }).pipe(Effect.scoped))
 
   it.live("shows within 300 ms of its socket's being ready what came before, and asks for nothing where nothing came", () =>

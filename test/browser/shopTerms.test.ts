@@ -31,6 +31,8 @@ const openPaid = Effect.gen(function*() {
   const { page } = yield* openPage(yield* openContext({ width: 390, mobile: true }))
   yield* Effect.promise(async () => {
     await page.clock.install()
+    // From now on only the test lets time pass.
+    await page.clock.pauseAt(Date.now() + 1_000)
     await showView(page, returning, en)
     await page.route(
       "https://shop.example/**",

@@ -13,6 +13,7 @@ import { en } from "../../modules/checkout/pages/texts/en.ts"
 import { walletRequestOf } from "../../modules/checkout/rules/WalletRequest.ts"
 import { addressFor, linkOf, receiver, views } from "../fixtures/paymentViews.ts"
 import { openContext, openPage, type Visitor } from "./Page.ts"
+import { until } from "../support/Service.ts"
 
 declare const window: any
 declare const document: any
@@ -190,6 +191,7 @@ describe("a wallet of the browser", () => {
           )
         })
         const isHinted = says === "sent" && kind !== "odd-hash"
+        if (isHinted) yield* until("the page tells of it", Effect.sync(() => posts.length), (count) => count > 0)
         assert.deepStrictEqual(posts, isHinted ? [new URLSearchParams({ action: "sent", hash }).toString()] : [])
         assert.deepStrictEqual(requests.filter((url) => !/^(https:\/\/pay\.example\/|data:)/.test(url)), [])
         assert.deepStrictEqual(complaints, [])

@@ -64,17 +64,31 @@ export const readInvoice = (shop: Shop, id: string) =>
   )
 
 /** The payor's reads. */
-export const asPayor = (shop: Shop, invoice: Invoice, what: string) =>
+export const asPayor = (shop: Pick<Shop, "service">, invoice: Pick<Invoice, "session">, what: string) =>
   Effect.map(
     shop.service.call(`/api/v1/payments/${what}`, { headers: invoice.session }),
     (found) => assertStatus(200, found)
   )
 
+/** The token `symbol` once it is offered: after a start its contract is read first. */
+export const offeredToken = (
+  shop: Pick<Shop, "service">,
+  invoice: Pick<Invoice, "session">,
+  symbol: string,
+  network = "base"
+) =>
+  Effect.map(
+    until(
+      `${symbol} is offered on ${network}`,
+      asPayor(shop, invoice, `available-tokens?mode=network&network=${network}`),
+      (tokens: ReadonlyArray<any>) => tokens.some((each) => each.token_symbol === symbol)
+    ),
+    (tokens) => tokens.find((each) => each.token_symbol === symbol)
+  )
+
 /** The payor chooses `symbol`; answers the body of `payment-addresses`. */
 export const chooseToken = Effect.fnUntraced(function*(shop: Shop, invoice: Invoice, symbol: string, network = "base") {
-  const tokens = yield* asPayor(shop, invoice, `available-tokens?mode=network&network=${network}`)
-  const token = tokens.find((each: any) => each.token_symbol === symbol)
-  assert.isDefined(token, `${symbol} is offered on ${network}`)
+  const token = yield* offeredToken(shop, invoice, symbol, network)
   const shown = yield* requestAddress(shop, invoice, { network, token_id: token.id })
   return assertStatus(200, shown)
 })

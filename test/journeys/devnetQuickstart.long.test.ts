@@ -49,7 +49,8 @@ class Desk extends Context.Service<Desk, {
             environment: {
               TILLWIRE__WEBHOOKS__DEVNET_RECEIVERS: JSON.stringify([receiver.host]),
               // The test looks far more often than a shop does.
-              TILLWIRE__LIMITS__KEY_PER_MINUTE: "100000"
+              TILLWIRE__LIMITS__KEY_PER_MINUTE: "100000",
+              TILLWIRE__LIMITS__ANONYMOUS_PER_MINUTE: "100000"
             },
             ...(ports === undefined ? {} : { ports })
           }).pipe(Scope.provide(scope))

@@ -174,7 +174,7 @@ layer(Processes.layer, { excludeTestServices: true })("two HTTP processes", (it)
         Effect.as(newInvoice(shop, { amount_usd: 3 }), true),
         () => Effect.succeed(false)
       )
-      for (let at = 0; at < 5; at++) yield* until("an invoice", create, (isMade) => isMade, 5_000)
+      for (let at = 0; at < 5; at++) yield* until("an invoice", create, (isMade) => isMade)
       const again = yield* pids(service, 2)
       assert.notInclude(again, first)
       yield* until(

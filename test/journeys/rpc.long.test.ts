@@ -24,7 +24,7 @@ import {
   until
 } from "../support/Service.ts"
 import { timed } from "../support/Stopwatch.ts"
-import { asPayor, assertStatus, type Invoice, requestAddress, type Shop } from "./Shop.ts"
+import { asPayor, assertStatus, type Invoice, offeredToken, requestAddress, type Shop } from "./Shop.ts"
 
 const script = new URL("../support/rpcProcess.ts", import.meta.url).pathname
 
@@ -148,8 +148,7 @@ const makeInvoice = Effect.fnUntraced(function*(fields: object) {
 const addressFor = Effect.fnUntraced(function*(invoice: Invoice, symbol: string) {
   const { service } = yield* Office
   const shop = { service } as Shop
-  const tokens = yield* asPayor(shop, invoice, "available-tokens?mode=network&network=base")
-  const token = tokens.find((each: any) => each.token_symbol === symbol)
+  const token = yield* offeredToken(shop, invoice, symbol)
   return assertStatus(200, yield* requestAddress(shop, invoice, { network: "base", token_id: token.id }))
 })
 

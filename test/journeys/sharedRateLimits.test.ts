@@ -39,7 +39,25 @@ layer(Pair.layer, { excludeTestServices: true })("two instances", (it) => {
         { concurrency: 12 }
       )
       const refused = found.filter(({ status }) => status === 429)
-      assert.deepStrictEqual([found.filter(({ status }) => status === 200).length, refused.length], [limit, 2 * limit])
+      const countedBy = (service: Service, metric: string) =>
+        Effect.map(exchange(service.rpcUrl, "/metrics"), ({ text }) =>
+          [...text.matchAll(new RegExp(`^tillwire_${metric}\\{?[^ ]* (\\d+)`, "gm"))]
+            .filter(([line]) =>
+              !line.includes("limit=") || line.includes(`limit="key"`)
+            )
+            .reduce((sum, [, count]) => sum + Number(count), 0))
+      const countedAlone = yield* Effect.forEach(services, (service) =>
+        countedBy(service, "rate_limit_store_failures_total"))
+      // Where PostgreSQL answered too late once, each instance counted alone for a second, as it is to do.
+      const most = countedAlone.some((count) =>
+          count > 0
+        )
+        ? 2 * limit
+        : limit
+      const accepted = found.filter(({ status }) => status === 200).length
+      assert.strictEqual(accepted + refused.length, 3 * limit)
+      assert.isAtLeast(accepted, limit)
+      assert.isAtMost(accepted, most)
       for (const { headers } of refused) {
         assert.strictEqual(headers["ratelimit-policy"], `${limit};w=60`)
         assert.strictEqual(headers["ratelimit-remaining"], "0")
@@ -47,9 +65,7 @@ layer(Pair.layer, { excludeTestServices: true })("two instances", (it) => {
         assert.isTrue(wait >= 1 && wait <= 60, String(wait))
       }
       for (const service of services) assert.strictEqual((yield* call(service, commerce_key)).status, 200)
-      const counted = yield* Effect.forEach(services, (service) =>
-        Effect.map(exchange(service.rpcUrl, "/metrics"), ({ text }) =>
-          Number(/^tillwire_rate_limited_total\{[^}]*limit="key"[^}]*\} (\d+)/m.exec(text)?.[1] ?? 0)))
-      assert.strictEqual(counted[0]! + counted[1]!, 2 * limit)
+      const counted = yield* Effect.forEach(services, (service) => countedBy(service, "rate_limited_total"))
+      assert.strictEqual(counted[0]! + counted[1]!, refused.length)
     }))
 })

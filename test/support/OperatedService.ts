@@ -133,10 +133,12 @@ export const operatedService = (pollMillis = 25): Effect.Effect<OperatedService,
       })
       if (made.status !== 200) return yield* Effect.die(new Error(made.text))
       const { invoice_id: id, payment_session_headers: session } = made.json
-      const tokens = yield* service().call("/api/v1/payments/available-tokens?mode=network&network=base", {
-        headers: session
-      })
-      const token = tokens.json.find(({ token_symbol }: any) => token_symbol === "USDC")
+      const offered = yield* until(
+        "USDC is offered",
+        service().call("/api/v1/payments/available-tokens?mode=network&network=base", { headers: session }),
+        ({ json }) => json.some(({ token_symbol }: any) => token_symbol === "USDC")
+      )
+      const token = offered.json.find(({ token_symbol }: any) => token_symbol === "USDC")
       const shown = yield* until(
         "an address",
         service().call("/api/v1/payments/payment-addresses", {

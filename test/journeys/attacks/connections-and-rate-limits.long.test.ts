@@ -17,8 +17,8 @@ import { generousLimits } from "../../support/Limits.ts"
 import { until } from "../../support/Service.ts"
 import { timed } from "../../support/Stopwatch.ts"
 
-/** Seconds that headers may take, 10, and the pause until that is looked at. */
-const cutMillis = 14_000
+/** More than headers may take, 10 s and 2 s until that is looked at, and less than the 30 s of a whole request. */
+const cutMillis = 25_000
 
 const perAddress = 200
 

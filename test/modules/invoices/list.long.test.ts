@@ -193,7 +193,7 @@ const nodes = (plan: Plan): ReadonlyArray<Plan> => [plan, ...(plan.Plans ?? []).
 
 const reads = (plan: Plan, table: string) => nodes(plan).some((node) => node["Relation Name"] === table)
 
-/** How the planner may group sums. Without a setting its random sample of the table decides; the test sees both. */
+/** How the planner may group sums: by hashes where its random sample of the table says so, or by sorts alone. */
 const groupings = ["hashes", "sorts"] as const
 
 /** Rollups that the sums of a list may read: those of a span of weeks at the widths that it is cut into. */

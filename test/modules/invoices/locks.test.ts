@@ -6,6 +6,7 @@ import { assert, layer } from "@effect/vitest"
 import { Deferred, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Answer } from "../../support/Api.ts"
+import { timed } from "../../support/Stopwatch.ts"
 import { callerOf, invoiceService, newInvoice, newMerchant, ok, post, refused, usualPrices } from "./InvoiceService.ts"
 
 const promisedMillis = 3_000
@@ -21,13 +22,11 @@ const whileLocked = <A, E, R>(statement: string, work: Effect.Effect<A, E, R>) =
       yield* Deferred.await(free)
     })))
     yield* Deferred.await(holds)
-    const start = performance.now()
-    const result = yield* work
-    const millis = performance.now() - start
+    const { answer, millis } = yield* timed(work)
     yield* Deferred.succeed(free, undefined)
     yield* Fiber.await(session)
     assert.isBelow(millis, promisedMillis)
-    return result
+    return answer
   })
 
 const toldToTryAgain = (answer: Answer) => {

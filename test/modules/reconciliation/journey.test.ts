@@ -204,9 +204,10 @@ layer(DevnetService.layer, { excludeTestServices: true })("the reconciliation", 
       for (const secondsLater of [259_200, 7_200]) {
         const player = yield* newDevnetMerchant
         const advance = (seconds: number) => call(player, "/api/v1/devnet/clock/advance", { seconds })
-        const { now } = yield* advance(1)
+        // In the last hour of a month the next one is taken.
+        const { now } = yield* advance(3_601)
         const { period, to } = yield* report(player)
-        yield* advance(to - 3_600 - now)
+        yield* advance(Math.max(1, to - 3_600 - now))
         const payment = yield* paidInvoice(player)
         assert.deepStrictEqual(yield* causesOf(player, `period=${period}`), [])
         yield* advance(secondsLater)

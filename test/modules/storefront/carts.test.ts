@@ -16,6 +16,7 @@ import {
   storefront,
   walletOf
 } from "./Storefront.ts"
+import { waitForLocks } from "../../support/Together.ts"
 
 const item = { product_id: "B1", retailer: "amazon", title: "Item", price: 9.99 }
 
@@ -173,6 +174,7 @@ layer(storefront)("carts", (it) => {
       const sql = yield* SqlClient.SqlClient
       const shop = newShop()
       yield* shop.ok("/carts/items", { body: { customer_id: "race", ...item } })
+      yield* waitForLocks(sql)
       // Another instance adds two pieces, and commits once this one has read the cart and waits to write it.
       const made = yield* sql.withTransaction(Effect.gen(function*() {
         yield* sql`UPDATE carts SET version = version + 1,

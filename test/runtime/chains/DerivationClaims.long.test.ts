@@ -110,6 +110,9 @@ describe("instances that give out addresses of one wallet", () => {
       const wallet: IndexedWallet = { ...base, derive: (index) => (derived.push(index), base.derive(index)) }
       const instances = yield* patiently(Effect.forEach([1, 2], () => Layer.build(instance(database))))
       for (const each of instances) yield* follow([{ ...drivers[0]!, wallet }]).pipe(Effect.provideContext(each))
+      const sql = yield* sqlOf(database)
+      const stored = Effect.orDie(sql<{ count: number }>`SELECT count(*)::integer AS count FROM wallet_addresses`)
+      yield* until("addresses are derived ahead", stored, ([row]) => row!.count === 40)
       const started = derived.length
       yield* Effect.forEach(instances, (each, which) =>
         Effect.forEach(upTo(200), (number) =>
@@ -118,7 +121,7 @@ describe("instances that give out addresses of one wallet", () => {
           ), { concurrency: "unbounded" })
       // What is derived ahead at the end comes on top, and what two looks at the same moment both find missing.
       assert.isBelow(derived.length - started, 400 * 1.35)
-      assert.deepStrictEqual(yield* givenIndices(yield* sqlOf(database)), upTo(400))
+      assert.deepStrictEqual(yield* givenIndices(sql), upTo(400))
     }).pipe(Effect.scoped))
 
   it.live("derive what an instance claimed that was killed before it derived it, and leave no gap", () =>

@@ -4,6 +4,7 @@ import { Conflict, IdempotentReplay, maximumWrites } from "../../../runtime/Comm
 import { dataText, isForPayors } from "../../../schemas/Event.ts"
 import type { Environment } from "../../../schemas/Network.ts"
 import { commitDatabase, commitOf, eventDraft, instance, part, thing } from "./CommitFixture.ts"
+import { waitForLocks } from "../../support/Together.ts"
 
 const range = (n: number) => Array.from({ length: n }, (_, index) => index)
 const together = { concurrency: "unbounded" } as const
@@ -238,6 +239,7 @@ describe("writers side by side", () => {
       const names = range(20).map((n) => `t${n + 10}`)
       const both = (id: string, version: number) => [thing(1, id, version), part(1, id, version)]
       yield* logs[0]!.append(commitOf(1, { writes: names.flatMap((id) => both(id, 1)) }))
+      yield* waitForLocks(logs[0]!.sql)
       // Both stand still with half of their rows locked, which is when opposite orders would meet.
       const writing = yield* logs[0]!.sql.withTransaction(Effect.gen(function*() {
         yield* logs[0]!.sql`select 1 from things where id = 't20' for update`
@@ -266,6 +268,7 @@ describe("writers side by side", () => {
       const database = yield* commitDatabase
       const [writer, other] = [yield* instance(database), yield* instance(database)]
       yield* writer.append(commitOf(1, { events: [eventDraft("first")] }))
+      yield* waitForLocks(other.sql)
       const { ms, seq, waiting } = yield* other.sql.withTransaction(Effect.gen(function*() {
         yield* other.sql`select 1 from merchant_streams where merchant_id = 1 for update`
         const waiting = yield* Effect.forkChild(
@@ -412,6 +415,7 @@ describe("trouble", () => {
       const { append } = yield* instance(database)
       const admin = yield* instance(database)
       yield* append(commitOf(1, { writes: [thing(1, "before", 1)] }))
+      yield* waitForLocks(admin.sql)
       // The log's writers wait for a lock; then the server drops their connections.
       const locked = yield* Deferred.make<void>()
       const release = yield* Deferred.make<void>()

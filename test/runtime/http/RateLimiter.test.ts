@@ -323,7 +323,14 @@ const limitedMerchants = settingsLayer({
 for (
   const [store, windows] of [
     ["memory", Memory.layer],
-    ["postgres", Database.layer.pipe(Layer.provide(LeasesOfDatabase.layer), Layer.provide(databaseLayer))]
+    // A call that PostgreSQL is late with would be counted by this process alone.
+    [
+      "postgres",
+      Database.layerWith({ timeoutMillis: 30_000 }).pipe(
+        Layer.provide(LeasesOfDatabase.layer),
+        Layer.provide(databaseLayer)
+      )
+    ]
   ] as const
 ) {
   describe(`a merchant's limit over all its keys, counted in ${store}`, () => {

@@ -121,8 +121,9 @@ describe("a delivery", () => {
       const hurry = sql`update webhook_deliveries set due_at = now() where id in (
         select id from webhook_deliveries where status in ('pending', 'retrying') for update skip locked)`
       yield* Effect.raceFirst(until(finished), Effect.forever(Effect.andThen(hurry, Effect.sleep(20))))
-      const rows = yield* sql<{ key: string; count: bigint }>`select key, count from rollups
-      where sum = 'webhooks.attempts' and width = 21600 and merchant_id = 1 and environment = 'devnet' order by key`
+      const rows = yield* sql<{ key: string; count: bigint }>`select key, sum(count)::bigint as count from rollups
+      where sum = 'webhooks.attempts' and width = 21600 and merchant_id = 1 and environment = 'devnet'
+      group by key order by key`
       assert.deepStrictEqual(rows, [{ key: "standard:failed", count: 6n }, { key: "standard:succeeded", count: 1n }])
       assert.isBelow(faults, 0)
     })

@@ -123,7 +123,7 @@ describe("an open breaker", () => {
         rows.filter(({ endpoint_id, status }) => endpoint_id === slow.id && status !== "pending").length === 9
       )
       yield* untilEndpointHealth(dead.id, ({ open }) => open !== null)
-      assert.deepStrictEqual([...asked], [["http://dead/", 5], ["http://slow/", 9]])
+      assert.deepStrictEqual(Object.fromEntries(asked), { "http://dead/": 5, "http://slow/": 9 })
       assert.strictEqual((yield* endpointHealthOf(slow.id)).open, null)
       for (const { outcome, status, error } of yield* attemptsOf(dead.id)) {
         assert.deepStrictEqual([outcome, status, error], ["timed_out", null, "no answer"])

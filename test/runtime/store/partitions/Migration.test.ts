@@ -14,6 +14,7 @@ import { partitionedTables } from "../../../../runtime/store/partitions/Tables.t
 import { runtimeMigrations } from "../../../../runtime/Tables.ts"
 import { connect, emptyDatabase } from "../../../support/Database.ts"
 import { commitOf } from "../../commit/CommitFixture.ts"
+import { waitForLocks } from "../../../support/Together.ts"
 
 const rows = 20_000
 
@@ -41,6 +42,7 @@ it.live("filled tables become partitions while they are written to: none fails, 
     yield* Effect.provide(Effect.andThen(migrate("runtime", before), fill), connect(database), { local: true })
     const services = yield* Layer.build(Layer.fresh(groupCommit([]).pipe(Layer.provideMerge(connect(database)))))
     const sql = Context.get(services, SqlClient.SqlClient)
+    yield* waitForLocks(sql)
     const commit = Context.get(services, Commit)
     const acknowledged = yield* Ref.make(0)
     const claimed = yield* Ref.make(0)

@@ -91,6 +91,8 @@ describe("the months of a table", () => {
         }
         assert.isAbove(aheadMillis(found, Date.now()), 85 * day)
         assert.isAbove(found[0]!.toMillis, Date.now() + 30 * day, "the version before runs on for a month")
+        // The first may make one, where a month has begun since the template was made.
+        yield* makeMissingMonths(table)
         assert.strictEqual(yield* makeMissingMonths(table), 0)
         const indexes = yield* sql<{ name: string; n: number; keys: number }>`SELECT c.relname::text AS name,
           count(*)::integer AS n, (count(*) FILTER (WHERE x.indisprimary))::integer AS keys
