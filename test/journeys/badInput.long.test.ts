@@ -97,7 +97,7 @@ const stateOf = (credential: Credential) =>
     const look = (path: string) =>
       Effect.map(service.call(path, { headers: credential }), (found) => assertStatus(200, found))
     return JSON.stringify([
-      (yield* look("/api/v1/events?limit=1")).data.data,
+      (yield* look("/api/v1/events?limit=1")).data.data.map(({ id }: any) => id),
       yield* look("/api/v1/invoices/totals"),
       yield* look("/api/v1/merchant/settings"),
       yield* look("/api/v1/merchant/tokens/policy"),

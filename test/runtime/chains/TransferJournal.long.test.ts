@@ -301,10 +301,14 @@ describe("chain journal", () => {
       const database = yield* freshDatabase
       const chosen = yield* Deferred.make<string>()
       const journalled = yield* Deferred.make<void>()
+      const followed = yield* Deferred.make<void>()
       const follower = inProcess(
         database,
         Effect.gen(function*() {
           const chain = yield* simulated
+          const chains = yield* Chains
+          yield* eventually(Effect.sync(() => chains.status(devnet)[0]?.head == null ? undefined : true))
+          yield* Deferred.succeed(followed, undefined)
           const to = yield* Deferred.await(chosen)
           yield* chain.transfer({ network: "base", to, tokenAddress: null, amount: baseUnits(9n) })
           yield* eventually(Effect.map(statuses, (rows) => rows.length === 1 ? true : undefined))
@@ -314,7 +318,7 @@ describe("chain journal", () => {
       const allocator = inProcess(
         database,
         Effect.gen(function*() {
-          yield* Effect.sleep(300)
+          yield* Deferred.await(followed)
           yield* simulated
           yield* Deferred.succeed(chosen, (yield* allocate(1)).matchKey)
           yield* Deferred.await(journalled)
