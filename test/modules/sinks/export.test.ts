@@ -83,6 +83,12 @@ describe("a sink", () => {
         const first = yield* append(1, "invoice.updated")
         yield* has(late.keys, 1)
         assert.deepStrictEqual(late.keys, first)
+        // A sink that ends before its place is stored gets the event again.
+        yield* until(
+          "its place is stored",
+          Effect.orDie(sql`SELECT 1 FROM event_sink_positions`),
+          (rows) => rows.length > 0
+        )
       }))
       const meanwhile = yield* append(1, "invoice.paid")
       yield* register(late.sink)
